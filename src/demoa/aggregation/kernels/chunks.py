@@ -1,0 +1,18 @@
+"""How columns are cut into pieces of fixed size, one per task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from demoa.core.threads import map_in_threads
+
+CHUNK = 1 << 16
+"""Columns per task: enough to hide the cost of a task, few enough to feed many cores."""
+
+R = TypeVar("R")
+
+
+def map_chunks(width: int, task: Callable[[int, int], R]) -> list[R]:
+    """Return [task(start, stop), ...] over consecutive pieces of range(width), in order."""
+    return map_in_threads(lambda start: task(start, min(start + CHUNK, width)), range(0, width, CHUNK))

@@ -1,0 +1,44 @@
+"""Bucketing: rows are shuffled and averaged in small groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from demoa.aggregation.mixing.mixing import Mixing
+from demoa.aggregation.table import Table
+from demoa.core.registry import require
+from demoa.core.types import Floats
+
+
+@dataclass(frozen=True)
+class Bucketing(Mixing):
+    """The averages of ceil(n / size) random groups of `size` rows, drawn anew each time.
+
+    The last group is smaller where size does not divide n. The rule after it must stand f faulty groups:
+    each faulty row can spoil one.
+
+    Args:
+        size: Rows per group.
+
+    Reference: Karimireddy, He, Jaggi, ICLR 2022.
+    """
+
+    size: int = 2
+
+    def __post_init__(self) -> None:
+        require(self.size >= 1, "bucketing: size", self.size, "at least 1")
+
+    def rows_out(self, rows: int) -> int:
+        """Return the number of groups."""
+        return -(-rows // self.size)
+
+    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
+        """Return one row of equal weights per group."""
+        order = generator.permutation(table.rows)
+        matrix = np.zeros((self.rows_out(table.rows), table.rows))
+        for group, row in enumerate(matrix):
+            members = order[group * self.size : (group + 1) * self.size]
+            row[members] = 1.0 / len(members)
+        return matrix

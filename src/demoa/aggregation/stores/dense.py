@@ -1,0 +1,73 @@
+"""Rows in main memory, as one NumPy array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demoa.aggregation.decision import NearMedian, RankMean
+from demoa.aggregation.kernels import coordinates, products
+from demoa.aggregation.stores.saved import matching
+from demoa.core.arrays import to_numpy
+from demoa.core.types import Floats
+
+
+class DenseStore:
+    """Rows in main memory, float32 or float64, (N, d)."""
+
+    def __init__(self, rows: NDArray[np.floating]) -> None:
+        """Take the rows as they are, without a copy; zeros(N, d) makes an empty cache."""
+        self._rows = np.ascontiguousarray(rows)
+        self.rows, self.width = self._rows.shape
+
+    @classmethod
+    def zeros(cls, rows: int, width: int, dtype: np.dtype[np.floating]) -> DenseStore:
+        """Return a store of zero rows; memory is taken from the system when a row is first written."""
+        return cls(np.zeros((rows, width), dtype))
+
+    def adopt(self, vector: Any) -> NDArray[np.floating]:
+        """Return the vector as a contiguous NumPy array, sharing its memory where possible."""
+        return np.ascontiguousarray(to_numpy(vector))
+
+    def read(self, index: int) -> NDArray[np.floating]:
+        """Return a copy of one row, (d,)."""
+        return self._rows[index].copy()
+
+    def blend(self, index: int, keep: float, gain: float, vector: NDArray[np.floating]) -> None:
+        """Set row `index` to keep * row + gain * vector."""
+        products.blend(self._rows[index], keep, gain, vector)
+
+    def blended(
+        self, row: NDArray[np.floating], keep: float, gain: float, vector: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
+        """Return keep * row + gain * vector, (d,)."""
+        return products.blended(row, keep, gain, vector)
+
+    def gram(self, fresh: NDArray[np.intp]) -> Floats:
+        """Return the inner products of the fresh rows with all rows, (k, N)."""
+        return products.gram(self._rows, fresh)
+
+    def combine(self, weights: Floats) -> NDArray[np.floating]:
+        """Return weights @ rows, (d,)."""
+        return products.combine(self._rows, weights)
+
+    def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> NDArray[np.floating]:
+        """Return the decision applied to each column of matrix @ rows, (d,)."""
+        if isinstance(decision, RankMean):
+            return coordinates.rank_mean(self._rows, matrix, decision.low, decision.high)
+        return coordinates.near_median(self._rows, matrix[decision.chosen], decision.keep)
+
+    def squared_norm(self, vector: NDArray[np.floating]) -> float:
+        """Return |vector|^2; it is not finite where the vector is not."""
+        return products.squared_norm(vector)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return the rows, by name, without a copy."""
+        return {"rows": self._rows}
+
+    def loaded(self, arrays: Mapping[str, NDArray[np.generic]]) -> DenseStore:
+        """Return a store that holds the saved rows; this one is untouched."""
+        return DenseStore(matching(arrays, "rows", self._rows.shape, self._rows.dtype))

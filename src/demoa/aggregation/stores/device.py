@@ -1,0 +1,100 @@
+"""Rows as one torch tensor, on any device that torch knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from demoa.aggregation.decision import NearMedian, RankMean
+from demoa.aggregation.stores.saved import matching
+from demoa.core.arrays import dtype_name
+from demoa.core.types import Floats
+
+BLOCK = 1 << 18
+"""Columns that are converted to float64, or sorted, at a time: bounds the extra memory."""
+
+
+class DeviceStore:
+    """Rows as one torch tensor, float32 or float64, (N, d), summed in float64 like `DenseStore`."""
+
+    def __init__(self, rows: torch.Tensor) -> None:
+        """Take the rows as they are, without a copy."""
+        self._rows = rows
+        self.rows, self.width = rows.shape
+
+    @classmethod
+    def zeros(cls, rows: int, like: torch.Tensor) -> DeviceStore:
+        """Return a store of zero rows with the length, dtype and device of the vector `like`, (d,)."""
+        return cls(like.new_zeros((rows, len(like))))
+
+    def adopt(self, vector: Any) -> torch.Tensor:
+        """Return the vector as a tensor on this store's device."""
+        return torch.as_tensor(vector).detach().to(self._rows.device)
+
+    def read(self, index: int) -> torch.Tensor:
+        """Return a copy of one row, (d,)."""
+        return self._rows[index].clone()
+
+    def blend(self, index: int, keep: float, gain: float, vector: torch.Tensor) -> None:
+        """Set row `index` to keep * row + gain * vector."""
+        self._rows[index].copy_(self.blended(self._rows[index], keep, gain, vector))
+
+    def blended(self, row: torch.Tensor, keep: float, gain: float, vector: torch.Tensor) -> torch.Tensor:
+        """Return keep * row + gain * vector, (d,)."""
+        return (keep * row.double() + gain * vector.double()).to(row.dtype)
+
+    def gram(self, fresh: NDArray[np.intp]) -> Floats:
+        """Return the inner products of the fresh rows with all rows, (k, N)."""
+        total = torch.zeros(len(fresh), self.rows, dtype=torch.float64, device=self._rows.device)
+        index = torch.as_tensor(fresh, device=self._rows.device)
+        for block in self._rows.split(BLOCK, dim=1):
+            wide = block.double()
+            total += wide[index] @ wide.T
+        return total.cpu().numpy()
+
+    def combine(self, weights: Floats) -> torch.Tensor:
+        """Return weights @ rows, (d,)."""
+        row = torch.as_tensor(weights, device=self._rows.device)
+        parts = [row @ block.double() for block in self._rows.split(BLOCK, dim=1)]
+        return torch.cat(parts).to(self._rows.dtype)
+
+    def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> torch.Tensor:
+        """Return the decision applied to each column of matrix @ rows, (d,)."""
+        mixing = torch.as_tensor(matrix, dtype=self._rows.dtype, device=self._rows.device)
+        if isinstance(decision, NearMedian):
+            mixing = mixing[torch.as_tensor(decision.chosen, device=mixing.device)]
+        parts = []
+        for block in self._rows.split(BLOCK, dim=1):
+            ranked = (mixing @ block).sort(dim=0).values.double()
+            if isinstance(decision, RankMean):
+                parts.append(ranked[decision.low : decision.high + 1].mean(dim=0))
+            else:
+                parts.append(_near_median(ranked, decision.keep))
+        return torch.cat(parts).to(self._rows.dtype)
+
+    def squared_norm(self, vector: torch.Tensor) -> float:
+        """Return |vector|^2; it is not finite where the vector is not."""
+        return float(sum(float(part.double().square().sum()) for part in vector.split(BLOCK)))
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return the rows, by name, in main memory."""
+        return {"rows": self._rows.cpu().numpy()}
+
+    def loaded(self, arrays: Mapping[str, NDArray[np.generic]]) -> DeviceStore:
+        """Return a store that holds the saved rows; this one is untouched."""
+        dtype = np.dtype(dtype_name(self._rows))
+        rows = matching(arrays, "rows", (self.rows, self.width), dtype)
+        return DeviceStore(torch.as_tensor(rows, device=self._rows.device))
+
+
+def _near_median(ranked: torch.Tensor, keep: int) -> torch.Tensor:
+    """Return, per sorted column of (m, b), the mean of the `keep` values nearest to the median, (b,)."""
+    count = len(ranked)
+    median = 0.5 * ranked[(count - 1) // 2] + 0.5 * ranked[count // 2]
+    starts = (median - ranked[: count - keep] > ranked[keep:] - median).sum(dim=0)
+    window = starts + torch.arange(keep, device=ranked.device)[:, None]
+    return ranked.gather(0, window).mean(dim=0)

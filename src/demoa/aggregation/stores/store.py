@@ -1,0 +1,62 @@
+"""The seam between the server and where its rows are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demoa.aggregation.decision import NearMedian, RankMean
+from demoa.core.types import Floats
+
+
+class Store(Protocol):
+    """Holds N rows of d numbers; says what the server may ask of them.
+
+    `Any` stands for a (d,) vector of the store's own library: NumPy, or torch on a device.
+    """
+
+    rows: int
+    width: int
+
+    def adopt(self, vector: Any) -> Any:
+        """Return the caller's vector in the store's own library and device, copied only if it must be."""
+        ...
+
+    def read(self, index: int) -> Any:
+        """Return a copy of one row, (d,)."""
+        ...
+
+    def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
+        """Set row `index` to keep * row + gain * vector."""
+        ...
+
+    def blended(self, row: Any, keep: float, gain: float, vector: Any) -> Any:
+        """Return keep * row + gain * vector, (d,), for two vectors of the store's library."""
+        ...
+
+    def gram(self, fresh: NDArray[np.intp]) -> Floats:
+        """Return the inner products of the fresh rows with all rows, (k, N)."""
+        ...
+
+    def combine(self, weights: Floats) -> Any:
+        """Return weights @ rows, (d,)."""
+        ...
+
+    def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> Any:
+        """Return the decision applied to each column of matrix @ rows, (d,)."""
+        ...
+
+    def squared_norm(self, vector: Any) -> float:
+        """Return |vector|^2; it is not finite where the vector is not."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return what must be saved to get the same rows back, by name; not copied where it can be."""
+        ...
+
+    def loaded(self, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        """Return a store like this one that holds the rows of saved `arrays`; this one is untouched."""
+        ...

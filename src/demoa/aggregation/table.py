@@ -1,0 +1,79 @@
+"""The table: inner products between the rows that a rule sees. Rules decide from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from demoa.core.types import Floats
+
+
+class Table:
+    """Inner products of m rows and of one more point, the centre (the previous aggregate, or zero).
+
+    The products are asked for when a rule first looks at them, and a rule that never does costs
+    nothing. All distances, norms and angles between rows, and between a row and any combination of
+    rows, follow in O(m^2).
+
+    >>> table = Table(2, lambda: np.diag([9.0, 16.0, 0.0]))
+    >>> float(table.squared_distances[0, 1])
+    25.0
+    """
+
+    def __init__(self, rows: int, products: Callable[[], Floats]) -> None:
+        """Take the number of rows and what computes the (m + 1, m + 1) products."""
+        self.rows = rows
+        self._products = products
+
+    @cached_property
+    def points(self) -> Floats:
+        """Inner products of the rows and, last, the centre: (m + 1, m + 1)."""
+        return self._products()
+
+    @property
+    def gram(self) -> Floats:
+        """Inner products of the rows: (m, m)."""
+        return self.points[: self.rows, : self.rows]
+
+    @cached_property
+    def squared_norms(self) -> Floats:
+        """Squared norm of each row: (m,)."""
+        return np.maximum(np.diag(self.gram), 0.0)
+
+    @cached_property
+    def squared_distances(self) -> Floats:
+        """Squared distance between each pair of rows, (m, m): exactly 0 between equal rows."""
+        sums = self.squared_norms[:, None] + self.squared_norms[None, :]
+        squares = sums - 2.0 * self.gram
+        # What is left of a sum that cancels down to its rounding error is noise, not distance.
+        squares[squares <= 4.0 * self.rows * np.finfo(float).eps * sums] = 0.0
+        return squares
+
+    def squared_distances_to(self, weights: Floats) -> Floats:
+        """Squared distance of each row to the combination of all points with these weights: (m,).
+
+        Args:
+            weights: One per row, then that of the centre: (m + 1,).
+        """
+        products = self.points @ weights
+        squares = self.squared_norms - 2.0 * products[: self.rows] + weights @ products
+        return np.maximum(squares, 0.0)
+
+    def mixed(self, matrix: Floats) -> Table:
+        """Return the table of the rows matrix @ rows, (m', m); the centre stays as it is."""
+        extended = np.zeros((len(matrix) + 1, self.rows + 1))
+        extended[:-1, :-1] = matrix
+        extended[-1, -1] = 1.0
+        return Table(len(matrix), lambda: congruence(extended, self.points))
+
+
+def congruence(matrix: Floats, products: Floats) -> Floats:
+    """Return matrix @ products @ matrix.T, the inner products of the mixed rows."""
+    if (np.count_nonzero(matrix, axis=1) <= 1).all():
+        # A scaled selection of rows, the common case: O(m^2) in place of O(m^3), and exact.
+        source = np.argmax(matrix != 0.0, axis=1)
+        scale = matrix[np.arange(len(matrix)), source]
+        return scale[:, None] * scale[None, :] * products[np.ix_(source, source)]
+    return matrix @ products @ matrix.T

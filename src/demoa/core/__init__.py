@@ -1,0 +1,1 @@
+"""What every layer stands on: errors, random streams, types, worker threads."""

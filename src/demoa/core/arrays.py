@@ -1,0 +1,66 @@
+"""NumPy arrays and torch tensors side by side. torch is imported only if the caller already has."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demoa.core.errors import ConfigError
+
+
+def is_tensor(value: object) -> TypeGuard[Any]:
+    """Say whether value is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def dtype_name(value: Any) -> str:
+    """Return the dtype without its library: "float32" for np.float32 and torch.float32 alike.
+
+    >>> dtype_name(np.zeros(1, np.float32))
+    'float32'
+    """
+    return str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+
+
+def to_numpy(value: Any) -> NDArray[Any]:
+    """Return value as a NumPy array, sharing memory with a tensor that lies on the CPU."""
+    return value.detach().cpu().numpy() if is_tensor(value) else np.asarray(value)
+
+
+def on_cpu(value: Any) -> bool:
+    """Say whether the numbers lie in main memory, where the compiled kernels reach them."""
+    return not is_tensor(value) or value.device.type == "cpu"
+
+
+def like(original: Any, array: NDArray[Any]) -> Any:
+    """Return array as the same kind of object as original: a tensor for a tensor."""
+    return sys.modules["torch"].from_numpy(array) if is_tensor(original) else array
+
+
+def frozen(original: Any, vector: Any) -> Any:
+    """Return a vector through which the caller changes nothing, as the same kind of object as original.
+
+    NumPy can show its memory read-only; torch cannot, so a tensor is a copy.
+    """
+    if is_tensor(vector):
+        return vector.clone()
+    if is_tensor(original):
+        return like(original, vector.copy())
+    view = vector.view()
+    view.flags.writeable = False
+    return view
+
+
+def check_floats(value: Any, dimensions: int, what: str) -> None:
+    """Raise ConfigError unless value is a float32 or float64 array or tensor of that many dimensions."""
+    shape = tuple(getattr(value, "shape", ()))
+    if dtype_name(value) not in ("float32", "float64") or len(shape) != dimensions or 0 in shape:
+        form = "(n, d)" if dimensions == 2 else "(d,)"
+        raise ConfigError(
+            f"{what} must be a NumPy array or torch tensor of float32 or float64, shape {form}, not empty; "
+            f"got {dtype_name(value)} of shape {shape}"
+        )

@@ -1,0 +1,1 @@
+"""The embeddable server, its gate, its saved states and its algorithms."""

@@ -1,0 +1,82 @@
+"""What an algorithm is: how rows move, which of them the rule sees, and what the step is made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demoa.core.types import Floats
+
+
+class Recursion(NamedTuple):
+    """One round of every row: m_i <- decay m_i, and for a client that took part, keep m_i + gain g_i.
+
+    `decay` is one number, or one per client, (n,).
+    """
+
+    decay: float | Floats
+    keep: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """What is known when all vectors of a round are in.
+
+    Attributes:
+        scale: m_i = scale_i * (stored row i), (n,).
+        accepted: The clients whose vector was taken, (k,), sorted.
+        rows: How many rows the cache has: those of the clients, then the server's own.
+        products: Gives the inner products of all stored rows, (rows, rows).
+        estimate: Which stored row holds the running estimate, for algorithms that keep one.
+        lr: The step size.
+        first: Whether this is the first round.
+    """
+
+    scale: Floats
+    accepted: NDArray[np.intp]
+    rows: int
+    products: Callable[[], Floats]
+    estimate: int | None
+    lr: float
+    first: bool
+
+
+class Algorithm(ABC):
+    """A federated optimizer. Subclasses are frozen dataclasses; their fields are its options."""
+
+    delayed: ClassVar[bool]
+    """Whether the rule sees the rows of all clients, so that f holds in every round, or only those of the
+    clients that took part, so that f is capped at what the rule can take of so few."""
+
+    uses_estimate: ClassVar[bool] = False
+    """Whether the server steps along a running sum of aggregates, kept as one more row."""
+
+    full_first_round: bool = False
+
+    @abstractmethod
+    def recursion(self, *, first: bool, alpha: float | None, p: float | Floats | None) -> Recursion:
+        """Return how rows move in this round; alpha and p, where given, replace the options."""
+
+    @abstractmethod
+    def selection(self, view: RoundView) -> Floats | None:
+        """Return which combinations of the stored rows the rule sees, (m, rows); None for no step."""
+
+
+def all_rows(view: RoundView) -> Floats:
+    """Return the selection of every client's row, at its present scale, (n, rows)."""
+    selection = np.zeros((len(view.scale), view.rows))
+    np.fill_diagonal(selection, view.scale)
+    return selection
+
+
+def accepted_rows(view: RoundView) -> Floats | None:
+    """Return the selection of the rows of the clients that took part, (k, rows); None if there are none."""
+    if len(view.accepted) == 0:
+        return None
+    return all_rows(view)[view.accepted]
