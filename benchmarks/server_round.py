@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ import demoa
 
 MNIST, RESNET = 1_199_882, 11_173_962
 RULES = ("mean", "krum", "geometric_median", "centered_clip", "median", "trimmed_mean", "meamed")
+SETTLE = 0.02  # seconds: torch's idle threads spin for a while, and would hold a core that others need
 MIXED = ("krum", "geometric_median", "centered_clip", "median")
 
 
@@ -60,10 +61,11 @@ def cases(n: int, d: int, fresh: tuple[int, ...]) -> list[Case]:
 
 
 def best(repeats: int, *works: Callable[[], object]) -> list[float]:
-    """Return the least time of each work, in milliseconds, taken in turns after one run that does not count."""
+    """Return the least time of each work, in milliseconds, taken in turns; first runs do not count."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(repeats + 1):
         for work, taken in zip(works, times, strict=True):
+            sleep(SETTLE)
             start = perf_counter()
             work()
             taken.append(perf_counter() - start)
@@ -72,9 +74,7 @@ def best(repeats: int, *works: Callable[[], object]) -> list[float]:
 
 def our_round(case: Case, draw: np.random.Generator) -> Callable[[], object]:
     """Return one whole round of a server whose rows are all filled."""
-    server = demoa.Server(
-        np.zeros(case.d, np.float32), case.n, f=case.f, rule=case.rule, mixing=case.mixing, lr=0.1
-    )
+    server = demoa.Server(np.zeros(case.d, np.float32), case.n, f=case.f, rule=case.rule, mixing=case.mixing, lr=0.1)
     server.begin_round()
     for client in range(case.n):
         server.submit(client, draw.standard_normal(case.d, dtype=np.float32))
@@ -160,9 +160,7 @@ def torch_aggregation(case: Case, rows: Any) -> Callable[[], object] | None:
     return None if case.mixing else known.get(case.rule)
 
 
-def measure(
-    case: Case, peers: dict[str, float | None], repeats: int, draw: np.random.Generator
-) -> dict[str, Any]:
+def measure(case: Case, peers: dict[str, float | None], repeats: int, draw: np.random.Generator) -> dict[str, Any]:
     """Return one line of the table; the peers' times, which do not depend on k, are taken once."""
     import torch
 
@@ -201,9 +199,7 @@ def show(line: dict[str, Any]) -> None:
 def peak_memory(case: Case) -> dict[str, float]:
     """Return the peak resident memory of this process after rounds of this case, in MB, and the limit."""
     draw = np.random.default_rng(0)
-    server = demoa.Server(
-        np.zeros(case.d, np.float32), case.n, f=case.f, rule=case.rule, mixing=case.mixing, lr=0.1
-    )
+    server = demoa.Server(np.zeros(case.d, np.float32), case.n, f=case.f, rule=case.rule, mixing=case.mixing, lr=0.1)
     for number in range(3):
         asked = range(case.n if number == 0 else case.k)
         server.begin_round(asked)
@@ -222,9 +218,7 @@ def high_water_mark() -> float:
     """Return the most memory that this process has had resident, in MB."""
     # Not getrusage: a child starts with the mark of its parent there.
     status = Path("/proc/self/status").read_text()
-    return (
-        float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) * 1024 / 1e6
-    )
+    return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) * 1024 / 1e6
 
 
 def memory_table(sizes: list[tuple[int, int]], k: int) -> None:
@@ -244,9 +238,7 @@ def memory_table(sizes: list[tuple[int, int]], k: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true", help="toy size, to see that it runs")
     parser.add_argument("--repeats", type=int, default=25)
     parser.add_argument("--json", help="write the lines to this file as well")
@@ -259,10 +251,7 @@ def main() -> None:
     sizes = [(10, 10_000), (20, 10_000)] if options.toy else [(25, MNIST), (100, MNIST), (25, RESNET)]
     repeats = 2 if options.toy else options.repeats
     print(f"{demoa.get_threads()} threads; times in ms, best of {repeats}; ours is a whole round")
-    print(
-        f"{'n':>4} {'d':>10} {'k':>3}  {'rule':<26} {'ours':>8} {'passes':>6}  "
-        f"{'ByzFL':>9} {'':>7}  {'torch':>9}"
-    )
+    print(f"{'n':>4} {'d':>10} {'k':>3}  {'rule':<26} {'ours':>8} {'passes':>6}  {'ByzFL':>9} {'':>7}  {'torch':>9}")
     lines = []
     for n, d in sizes:
         peers: dict[str, dict[str, float | None]] = {}

@@ -73,9 +73,7 @@ def _store_of(rows: Any, centre: Any) -> Store:
             raise ConfigError("centre holds NaN or infinity; pass the last finite aggregate, or None")
     if on_cpu(rows):
         array = to_numpy(rows)
-        return DenseStore(
-            array if centre is None else np.vstack([array, to_numpy(centre)]).astype(array.dtype)
-        )
+        return DenseStore(array if centre is None else np.vstack([array, to_numpy(centre)]).astype(array.dtype))
     import torch
 
     from demoa.aggregation.stores.device import DeviceStore

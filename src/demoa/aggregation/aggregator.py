@@ -37,9 +37,7 @@ class Aggregate:
 class Aggregator:
     """A rule, the mixings before it, in order, and the number f of faulty rows they must stand."""
 
-    def __init__(
-        self, rule: str | Rule, *, f: int, mixing: Sequence[str | Mixing] | str | Mixing = ()
-    ) -> None:
+    def __init__(self, rule: str | Rule, *, f: int, mixing: Sequence[str | Mixing] | str | Mixing = ()) -> None:
         """Look the parts up by name, or take them ready made."""
         chain = [mixing] if isinstance(mixing, str | Mixing) else mixing
         self.rule = build("rule", RULES, RULE_ALIASES.get(rule, rule) if isinstance(rule, str) else rule)

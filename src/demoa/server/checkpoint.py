@@ -20,9 +20,7 @@ FORMAT = "demoa.server"
 VERSION = 1
 
 
-def write(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a state to path so that a crash at any moment leaves the old file or the new one.
 
     Raises:
@@ -59,9 +57,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
     except (SafetensorError, OSError, json.JSONDecodeError) as error:
         raise StoreError(f"{target} is truncated, damaged or not a state saved by demoa: {error}") from error
     _check_envelope(target, envelope)
-    damaged = [
-        n for n, total in envelope["checksums"].items() if n not in arrays or _checksum(arrays[n]) != total
-    ]
+    damaged = [n for n, total in envelope["checksums"].items() if n not in arrays or _checksum(arrays[n]) != total]
     if damaged:
         raise StoreError(f"{target} is damaged: wrong checksum of {', '.join(damaged)}; use an older state")
     return envelope["state"], arrays

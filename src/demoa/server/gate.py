@@ -27,18 +27,14 @@ class Gate:
     dtype: str
     norm_limit: float | None = None
 
-    def check_sender(
-        self, client: ClientId, known: bool, current: OpenRound | None, number: int | None
-    ) -> OpenRound:
+    def check_sender(self, client: ClientId, known: bool, current: OpenRound | None, number: int | None) -> OpenRound:
         """Return the open round if this client may send a vector to it now, else raise UpdateRejected."""
         if not known:
             raise UpdateRejected(client, "unknown_client", "no client of that name is on the roster")
         if current is None:
             raise UpdateRejected(client, "no_open_round", "no round is open; wait to be asked")
         if number is not None and number != current.number:
-            raise UpdateRejected(
-                client, "wrong_round", f"it is for round {number}, round {current.number} is open"
-            )
+            raise UpdateRejected(client, "wrong_round", f"it is for round {number}, round {current.number} is open")
         if client not in current.asked:
             raise UpdateRejected(client, "not_asked", f"the client was not asked in round {current.number}")
         if client in current.accepted:
@@ -48,13 +44,9 @@ class Gate:
     def check_vector(self, client: ClientId, vector: Any, store: Store) -> Any:
         """Return the vector in the store's library if it may be used, else raise UpdateRejected."""
         if dtype_name(vector) != self.dtype:
-            raise UpdateRejected(
-                client, "dtype", f"its dtype is {dtype_name(vector)}, it must be {self.dtype}"
-            )
+            raise UpdateRejected(client, "dtype", f"its dtype is {dtype_name(vector)}, it must be {self.dtype}")
         if tuple(vector.shape) != (self.width,):
-            raise UpdateRejected(
-                client, "shape", f"its shape is {tuple(vector.shape)}, it must be ({self.width},)"
-            )
+            raise UpdateRejected(client, "shape", f"its shape is {tuple(vector.shape)}, it must be ({self.width},)")
         adopted = store.adopt(vector)
         norm = float(np.sqrt(store.squared_norm(adopted)))
         if not np.isfinite(norm):

@@ -86,9 +86,7 @@ class Server:
         self._like = parameters[:0]
         self._gate = Gate(len(parameters), dtype_name(parameters), norm_limit)
         self._centre = len(self.clients) if self.aggregator.rule.uses_centre else None
-        self._estimate = (
-            len(self.clients) + (self._centre is not None) if self.algorithm.uses_estimate else None
-        )
+        self._estimate = len(self.clients) + (self._centre is not None) if self.algorithm.uses_estimate else None
         rows = len(self.clients) + (self._centre is not None) + (self._estimate is not None)
         store = _empty_store(rows, parameters)
         self._cache = RowCache(store)
@@ -180,11 +178,7 @@ class Server:
                 current = self._gate.check_sender(client, client in self._index, self._open, round)
                 adopted = self._gate.check_vector(client, vector, self._cache.store)
             except UpdateRejected as refusal:
-                if (
-                    self._open is not None
-                    and client in self._open.asked
-                    and client not in self._open.accepted
-                ):
+                if self._open is not None and client in self._open.asked and client not in self._open.accepted:
                     self._open.rejected[client] = refusal.reason
                 raise
             index = self._index[client]
@@ -296,16 +290,10 @@ class Server:
             for key, mine in self._made_with().items():
                 if header["made_with"].get(key) != mine:
                     saved = header["made_with"].get(key)
-                    raise StoreError(
-                        f"{path} was saved by a server with {key} = {saved}, this one has {mine}"
-                    )
+                    raise StoreError(f"{path} was saved by a server with {key} = {saved}, this one has {mine}")
             n, rows = len(self.clients), self._cache.store.rows
             store = self._cache.store.loaded(
-                {
-                    name.removeprefix("store."): array
-                    for name, array in arrays.items()
-                    if name.startswith("store.")
-                }
+                {name.removeprefix("store."): array for name, array in arrays.items() if name.startswith("store.")}
             )
             products = matching(arrays, "products", (rows, rows), np.dtype(np.float64))
             scale = matching(arrays, "scale", (n,), np.dtype(np.float64))

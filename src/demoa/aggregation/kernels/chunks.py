@@ -10,9 +10,12 @@ from demoa.core.threads import map_in_threads
 CHUNK = 1 << 16
 """Columns per task: enough to hide the cost of a task, few enough to feed many cores."""
 
+LONG_CHUNK = 1 << 21
+"""The same for work on one row: below this, handing work to a thread costs more than it saves."""
+
 R = TypeVar("R")
 
 
-def map_chunks(width: int, task: Callable[[int, int], R]) -> list[R]:
+def map_chunks(width: int, task: Callable[[int, int], R], size: int = CHUNK) -> list[R]:
     """Return [task(start, stop), ...] over consecutive pieces of range(width), in order."""
-    return map_in_threads(lambda start: task(start, min(start + CHUNK, width)), range(0, width, CHUNK))
+    return map_in_threads(lambda start: task(start, min(start + size, width)), range(0, width, size))

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from demoa.aggregation.kernels.chunks import map_chunks
+from demoa.aggregation.kernels.chunks import LONG_CHUNK, map_chunks
 from demoa.core.types import Floats
 
 BLOCK = 2048
@@ -71,21 +71,19 @@ def blend(row: NDArray[np.floating], keep: float, gain: float, vector: NDArray[n
     In float64 this is bit for bit what NumPy gives for that expression; in float32 it is computed in
     float64 and rounded once.
     """
-    map_chunks(len(row), lambda start, stop: _blend_chunk(row, keep, gain, vector, start, stop))
+    map_chunks(len(row), lambda start, stop: _blend_chunk(row, keep, gain, vector, start, stop), LONG_CHUNK)
 
 
-def blended(
-    row: NDArray[np.floating], keep: float, gain: float, vector: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def blended(row: NDArray[np.floating], keep: float, gain: float, vector: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return keep * row + gain * vector, (d,), rounded like `blend`; row stays as it is."""
     out = np.empty_like(row)
-    map_chunks(len(row), lambda start, stop: _blended_chunk(out, row, keep, gain, vector, start, stop))
+    map_chunks(len(row), lambda start, stop: _blended_chunk(out, row, keep, gain, vector, start, stop), LONG_CHUNK)
     return out
 
 
 def squared_norm(vector: NDArray[np.floating]) -> float:
     """Return |vector|^2 as float64: not finite if and only if an entry is not (or it overflows)."""
-    return float(sum(map_chunks(len(vector), lambda start, stop: _square_chunk(vector, start, stop))))
+    return float(sum(map_chunks(len(vector), lambda start, stop: _square_chunk(vector, start, stop), LONG_CHUNK)))
 
 
 def _padded(index: NDArray[np.intp], multiple: int) -> NDArray[np.intp]:

@@ -47,4 +47,4 @@ class AdaptiveClip(Mixing):
 def clip_factors(squared_norms: Floats, radius: float) -> Floats:
     """Return min(1, radius / norm) per row, (m,)."""
     norms = np.sqrt(squared_norms)
-    return np.where(norms > radius, radius / np.maximum(norms, np.finfo(float).tiny), 1.0)
+    return np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)

@@ -59,6 +59,4 @@ def check_alpha(name: str, alpha: float) -> None:
 
 def check_p(name: str, p: float | Floats) -> None:
     """Raise ConfigError unless every probability lies in (0, 1]."""
-    require(
-        bool(np.all((np.asarray(p) > 0) & (np.asarray(p) <= 1))), f"{name}: p", p, "above 0 and at most 1"
-    )
+    require(bool(np.all((np.asarray(p) > 0) & (np.asarray(p) <= 1))), f"{name}: p", p, "above 0 and at most 1")

@@ -1,0 +1,108 @@
+"""Every store keeps the same promises; a new one is added to `STORES` and must pass."""
+
+import numpy as np
+import pytest
+import torch
+
+from demoa.aggregation.decision import NearMedian, RankMean
+from demoa.aggregation.stores import DenseStore
+from demoa.aggregation.stores.device import BLOCK, DeviceStore
+from demoa.core.errors import StoreError
+
+STORES = {
+    "dense": lambda rows: DenseStore(rows.copy()),
+    "device": lambda rows: DeviceStore(torch.from_numpy(rows.copy())),
+}
+N, D = 6, BLOCK + 77
+
+
+@pytest.fixture(params=["float32", "float64"], scope="module")
+def rows(request):
+    return np.random.default_rng(0).standard_normal((N, D)).astype(request.param)
+
+
+@pytest.fixture(params=sorted(STORES))
+def store(request, rows):
+    return STORES[request.param](rows)
+
+
+def numbers(vector):
+    """A vector of either library as NumPy."""
+    return vector.numpy() if isinstance(vector, torch.Tensor) else vector
+
+
+def close(one, other, rows):
+    eps = float(np.finfo(rows.dtype).eps)
+    np.testing.assert_allclose(numbers(one), other, rtol=4 * eps, atol=8 * eps)
+
+
+def test_shape(store):
+    assert (store.rows, store.width) == (N, D)
+
+
+def test_read_returns_a_copy(store, rows):
+    row = store.read(2)
+    np.testing.assert_array_equal(numbers(row), rows[2])
+    row *= 0
+    np.testing.assert_array_equal(numbers(store.read(2)), rows[2])
+
+
+def test_blend_changes_one_row(store, rows):
+    store.blend(1, 0.25, 0.5, store.adopt(rows[4]))
+    close(store.read(1), 0.25 * rows[1].astype(float) + 0.5 * rows[4], rows)
+    for other in (0, 2, 3, 4, 5):
+        np.testing.assert_array_equal(numbers(store.read(other)), rows[other])
+
+
+def test_blended_changes_nothing(store, rows):
+    close(
+        store.blended(store.read(0), 2.0, -1.0, store.adopt(rows[1])),
+        2.0 * rows[0].astype(float) - rows[1],
+        rows,
+    )
+    np.testing.assert_array_equal(numbers(store.read(0)), rows[0])
+
+
+def test_gram(store, rows):
+    exact = rows.astype(float) @ rows.astype(float).T
+    fresh = np.array([0, 3, 5])
+    found = store.gram(fresh)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, exact[fresh], rtol=1e-12, atol=1e-12 * D)
+
+
+def test_combine(store, rows):
+    weights = np.array([0.5, 0.0, -1.0, 0.25, 2.0, 0.1])
+    close(store.combine(weights), weights @ rows.astype(float), rows)
+
+
+@pytest.mark.parametrize("decision", [RankMean(2, 3), RankMean(1, 4), NearMedian(4, np.array([0, 1, 2, 4, 5]))])
+def test_coordinatewise(store, rows, decision):
+    matrix = np.diag([1.0, 0.5, 1.0, 2.0, 1.0, 0.25])
+    mixed = np.sort((matrix @ rows)[getattr(decision, "chosen", slice(None))], axis=0).astype(float)
+    if isinstance(decision, RankMean):
+        expected = mixed[decision.low : decision.high + 1].mean(axis=0)
+    else:
+        median = np.median(mixed, axis=0)
+        order = np.argsort(np.abs(mixed - median), axis=0, kind="stable")[: decision.keep]
+        expected = np.take_along_axis(mixed, order, axis=0).mean(axis=0)
+    close(store.coordinatewise(matrix, decision), expected, rows)
+
+
+def test_squared_norm(store, rows):
+    vector = rows[0].copy()
+    np.testing.assert_allclose(store.squared_norm(store.adopt(vector)), (vector.astype(float) ** 2).sum(), rtol=1e-12)
+    vector[-1] = np.nan
+    assert not np.isfinite(store.squared_norm(store.adopt(vector)))
+
+
+def test_saved_rows_come_back(store, rows):
+    saved = {name: array.copy() for name, array in store.arrays().items()}
+    store.blend(0, 0.0, 1.0, store.adopt(rows[1]))
+    again = store.loaded(saved)
+    np.testing.assert_array_equal(numbers(again.read(0)), rows[0])
+    np.testing.assert_array_equal(numbers(store.read(0)), rows[1])
+    with pytest.raises(StoreError, match="no array 'rows'"):
+        store.loaded({})
+    with pytest.raises(StoreError, match="load it into a server made with"):
+        store.loaded({"rows": rows[:2].copy()})

@@ -1,0 +1,219 @@
+"""The life of a server: rounds, who is asked, what is reported, in whose arrays."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import demoa
+
+D = 5
+
+
+def run(server, rounds, seed=0, asked=None):
+    """Run rounds with random vectors; the first asks everyone."""
+    random = np.random.default_rng(seed)
+    reports = []
+    for _ in range(rounds):
+        vectors = random.standard_normal((len(server.clients), D))
+        chosen = [name for name in server.clients if random.random() < 0.4]
+        server.begin_round(None if server.round == 0 else chosen if asked is None else asked)
+        for name, vector in zip(server.clients, vectors, strict=True):
+            if server.round == 1 or name in (chosen if asked is None else asked):
+                server.submit(name, vector)
+        reports.append(server.end_round())
+    return reports
+
+
+@pytest.mark.parametrize("rule", sorted(set(demoa.rules.RULES) - {"mean", "monna"}))
+@pytest.mark.parametrize("algorithm", sorted(demoa.algorithms.ALGORITHMS))
+def test_every_rule_runs_under_every_algorithm(rule, algorithm):
+    server = demoa.Server(np.zeros(D), 7, f=1, rule=rule, mixing="nnm", algorithm=algorithm, lr=0.01)
+    reports = run(server, 12)
+    assert [report.number for report in reports] == list(range(1, 13))
+    assert np.isfinite(server.parameters).all()
+    assert np.linalg.norm(server.parameters) > 0
+
+
+@pytest.mark.parametrize("algorithm", sorted(demoa.algorithms.ALGORITHMS))
+def test_a_round_without_vectors_does_not_fail(algorithm):
+    server = demoa.Server(np.zeros(D), 5, f=1, rule="rfa", algorithm=algorithm)
+    server.begin_round()
+    np.testing.assert_array_equal(server.end_round().parameters, np.zeros(D))
+    run(server, 1, asked=[0, 1, 2, 3])
+    before = server.parameters
+    server.begin_round([])
+    report = server.end_round()
+    if server.algorithm.delayed:
+        assert report.f == 1
+        assert not np.array_equal(report.parameters, before)
+    else:
+        assert report.f is None
+        assert report.weights is None
+        np.testing.assert_array_equal(report.parameters, before)
+
+
+def test_calls_out_of_order_are_refused():
+    server = demoa.Server(np.zeros(D), 3, f=1, rule="median")
+    with pytest.raises(demoa.RoundError, match="no round is open"):
+        server.end_round()
+    server.begin_round()
+    with pytest.raises(demoa.RoundError, match="round 1 is still open"):
+        server.begin_round()
+    server.end_round()
+    assert server.round == 1
+
+
+def test_a_refused_round_leaves_the_server_as_it_was():
+    server = demoa.Server(np.zeros(D), 3, f=1, rule="median")
+    run(server, 2)
+    before = [server.momentum_of(client) for client in range(3)]
+    for options in ({"alpha": 0.0}, {"p": 1.5}, {"lr": -1.0}):
+        with pytest.raises(demoa.ConfigError, match="must be above 0"):
+            server.begin_round([0], **options)
+    with pytest.raises(demoa.ConfigError, match=r"not on the roster: \[9\]"):
+        server.begin_round([0, 9])
+    assert server.round == 2
+    for client in range(3):
+        np.testing.assert_array_equal(server.momentum_of(client), before[client])
+
+
+def test_a_full_first_round_must_ask_everyone():
+    server = demoa.Server(np.zeros(D), 3, f=1, rule="median")
+    with pytest.raises(demoa.ConfigError, match="first round must ask all 3 clients, got 1"):
+        server.begin_round([0])
+    free = demoa.Server(np.zeros(D), 3, f=1, rule="median", algorithm=demoa.algorithms.Demoa(full_first_round=False))
+    free.begin_round([0])
+    assert free.end_round().missing == (0,)
+
+
+def test_the_report_says_who_took_part_and_who_is_stale():
+    server = demoa.Server(np.zeros(D), ["a", "b", "c", "e", "d"], f=1, rule="krum", algorithm="hold")
+    server.begin_round()
+    for name in "abce":
+        server.submit(name, np.ones(D))
+    first = server.end_round()
+    assert first.missing == ("d",)
+    assert first.staleness.tolist() == [0, 0, 0, 0, -1]
+    server.begin_round(["d", "a"])
+    server.submit("d", np.ones(D))
+    second = server.end_round()
+    assert second.accepted == ("d",)
+    assert second.missing == ("a",)
+    assert second.staleness.tolist() == [1, 1, 1, 1, 0]
+    assert second.weights.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_weights_are_those_of_the_momentum_rows():
+    server = demoa.Server(np.zeros(D), 6, f=1, rule=demoa.rules.GeometricMedian(), lr=1.0)
+    report = run(server, 5)[-1]
+    rows = np.array([server.momentum_of(client) for client in range(6)])
+    before = run(demoa.Server(np.zeros(D), 6, f=1, rule="rfa", lr=1.0), 4)[-1].parameters
+    np.testing.assert_allclose(before - report.parameters, report.weights @ rows, rtol=1e-12)
+    np.testing.assert_allclose(report.weights.sum(), 1.0)
+
+
+def test_sampled_only_algorithms_cap_f_and_say_so():
+    server = demoa.Server(np.zeros(D), 25, f=5, rule="krum", algorithm="fedavg")
+    for count, most in ((25, 5), (9, 3), (3, 0), (1, 0)):
+        server.begin_round(range(count))
+        for client in range(count):
+            server.submit(client, np.random.default_rng(client).standard_normal(D))
+        assert server.end_round().f == most
+
+
+def test_a_bound_that_cannot_hold_is_refused_at_the_start():
+    with pytest.raises(demoa.ToleranceError, match="Krum over 5 rows tolerates f from 0 to 1, got f = 2"):
+        demoa.Server(np.zeros(D), 5, f=2, rule="krum")
+    with pytest.raises(demoa.ToleranceError, match="Mean"):
+        demoa.Server(np.zeros(D), 5, f=1, rule="mean")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "krun"}, "unknown rule 'krun'; did you mean 'krum'"),
+        ({"mixing": "bucket"}, "unknown mixing 'bucket'; did you mean 'bucketing'"),
+        ({"algorithm": "demo"}, "unknown algorithm 'demo'; did you mean 'demoa'"),
+        ({"lr": 0.0}, "lr must be above 0"),
+        ({"momentum": "nobody"}, "momentum must be 'server' or 'client'"),
+        ({"norm_limit": -1.0}, "norm_limit must be above 0"),
+        ({"clients": 0}, "clients must be at least one"),
+        ({"clients": ["a", "a"]}, "clients must be names without duplicates"),
+        ({"parameters": np.zeros((2, 2))}, r"shape \(d,\), not empty; got float64 of shape \(2, 2\)"),
+        ({"parameters": np.zeros(3, np.int64)}, "got int64"),
+        ({"parameters": [0.0]}, "got list"),
+        ({"parameters": np.zeros(0)}, "not empty"),
+    ],
+)
+def test_bad_settings_get_one_clear_line(options, message):
+    settings = {"parameters": np.zeros(D), "clients": 3, "f": 0, "rule": "median", **options}
+    with pytest.raises(demoa.ConfigError, match=message) as error:
+        demoa.Server(settings.pop("parameters"), settings.pop("clients"), **settings)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tensors_in_tensors_out(dtype):
+    kind = getattr(torch, dtype)
+    servers = [demoa.Server(start, 4, f=1, rule="cclip") for start in (torch.zeros(D, dtype=kind), np.zeros(D, dtype))]
+    vectors = np.random.default_rng(0).standard_normal((4, D)).astype(dtype)
+    for server, wrap in zip(servers, (torch.from_numpy, np.asarray), strict=True):
+        server.begin_round()
+        for client in range(4):
+            server.submit(client, wrap(vectors[client]))
+    one, other = (server.end_round().parameters for server in servers)
+    assert isinstance(one, torch.Tensor)
+    assert one.dtype == kind
+    np.testing.assert_array_equal(one.numpy(), other)
+    one += 1.0
+    np.testing.assert_array_equal(servers[0].parameters.numpy(), other)
+
+
+def test_a_tensor_that_needs_a_gradient_is_accepted():
+    server = demoa.Server(torch.zeros(D, requires_grad=True), 3, f=1, rule="median")
+    server.begin_round()
+    server.submit(0, torch.ones(D, requires_grad=True))
+    assert not server.end_round().parameters.requires_grad
+
+
+def test_parameters_cannot_be_changed_from_outside():
+    start = np.zeros(D)
+    server = demoa.Server(start, 3, f=1, rule="median")
+    start[:] = 5.0
+    assert server.parameters.tolist() == [0.0] * D
+    with pytest.raises(ValueError, match="read-only"):
+        server.parameters[0] = 1.0
+
+
+def test_vectors_may_come_from_many_threads():
+    serial, parallel = (demoa.Server(np.zeros(2000), 32, f=3, rule="cclip") for _ in range(2))
+    vectors = np.random.default_rng(0).standard_normal((32, 2000))
+    for server in (serial, parallel):
+        server.begin_round()
+    for client in range(32):
+        serial.submit(client, vectors[client])
+    threads = [threading.Thread(target=parallel.submit, args=(c, vectors[c])) for c in range(32)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(serial.end_round().parameters, parallel.end_round().parameters)
+
+
+def test_a_byzantine_majority_round_breaks_the_sampled_only_server_and_not_demoa():
+    """The point of it all, in ten lines: three liars of ten answer alone."""
+    moved = {}
+    for name in ("fedavg", "demoa"):
+        server = demoa.Server(np.zeros(D), 10, f=3, rule="median", algorithm=name, lr=0.1)
+        server.begin_round()
+        for client in range(10):
+            server.submit(client, np.ones(D) if client >= 3 else -np.ones(D))
+        before = server.end_round().parameters
+        server.begin_round([0, 1, 2])
+        for client in (0, 1, 2):
+            server.submit(client, np.full(D, -1000.0))
+        moved[name] = float((server.end_round().parameters - before)[0])
+    assert moved["fedavg"] == 100.0
+    assert -0.1 < moved["demoa"] < 0.0
