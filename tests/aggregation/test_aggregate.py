@@ -31,7 +31,7 @@ def test_tensors_and_arrays_give_the_same_numbers(rule, dtype):
 
 
 @pytest.mark.parametrize("mixing", ["nnm", "bucketing"])
-@pytest.mark.parametrize("rule", sorted(demoa.rules.RULES))
+@pytest.mark.parametrize("rule", sorted(set(demoa.rules.RULES) - {"monna"}))
 def test_the_device_store_gives_the_same_answers(rule, mixing):
     f = 0 if rule in ("mean", "krum", "multi_krum", "bulyan") else 1
     cache = RowCache(DeviceStore(torch.from_numpy(ROWS)), stale=range(7))
@@ -82,8 +82,10 @@ def test_rows_of_the_wrong_kind_are_refused(rows, message):
 
 
 def test_a_centre_that_does_not_fit_is_refused():
-    with pytest.raises(demoa.ConfigError, match="centre has 3 entries, the rows have 30"):
+    with pytest.raises(demoa.ConfigError, match="float64 of 30 entries, like the rows; got float64 of 3"):
         aggregate(ROWS, "cclip", f=1, centre=np.zeros(3))
+    with pytest.raises(demoa.ConfigError, match="got float32 of 30"):
+        aggregate(ROWS, "cclip", f=1, centre=np.zeros(30, np.float32))
     with pytest.raises(demoa.ConfigError, match="centre holds NaN"):
         aggregate(ROWS, "cclip", f=1, centre=np.full(30, np.nan))
 

@@ -208,7 +208,10 @@ def test_bad_options_are_refused():
         lambda: demoa.rules.GeometricMedian(tol=0.0),
         lambda: demoa.rules.MultiKrum(count=0),
         lambda: demoa.rules.Monna(pivot=-1),
-        lambda: demoa.rules.DivideAndConquer(factor=0.0),
+        lambda: demoa.rules.DivideAndConquer(factor=0.5),
+        lambda: demoa.rules.CenteredClip(tau=np.inf),
+        lambda: demoa.rules.GeometricMedian(steps=2.5),
+        lambda: demoa.rules.MultiKrum(count=2.5),
     ):
         with pytest.raises(demoa.ConfigError, match="must be"):
             make()
@@ -216,8 +219,8 @@ def test_bad_options_are_refused():
 
 def test_options_that_do_not_fit_the_rows_are_refused():
     rows = np.eye(5)
-    with pytest.raises(demoa.ConfigError, match="at most n - f = 4"):
-        demoa.aggregate(rows, demoa.rules.MultiKrum(count=5), f=1)
+    with pytest.raises(demoa.ConfigError, match="starts from no centre"):
+        demoa.aggregate(rows, "krum", f=1, centre=rows[0])
     with pytest.raises(demoa.ConfigError, match="below the 5 rows"):
         demoa.aggregate(rows, demoa.rules.Monna(pivot=5), f=1)
     with pytest.raises(demoa.ConfigError, match="use caf"):

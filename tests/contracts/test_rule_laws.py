@@ -13,8 +13,7 @@ RULES = {name: (demoa.rules.Monna(pivot=0) if name == "monna" else name) for nam
 MIXINGS = [(), ("nnm",), ("arc",), ("nnm", "arc")]
 
 # Centered clipping has a radius, the geometric median a smoothing length, and both start from zero.
-TRANSLATES = sorted(set(RULES) - {"centered_clip", "geometric_median"})
-SCALES = sorted(set(RULES) - {"centered_clip", "geometric_median"})
+FREE = sorted(set(RULES) - {"centered_clip", "geometric_median"})
 
 
 def tolerated(rule, sample, mixing=()):
@@ -56,7 +55,7 @@ def test_the_order_of_clients_does_not_matter(name, mixing, data):
     assert_same(demoa.aggregate(sample.rows[order], rule, f=f, mixing=mixing), straight, sample)
 
 
-@pytest.mark.parametrize("name", TRANSLATES)
+@pytest.mark.parametrize("name", FREE)
 @given(sample=plain(), shift=st.floats(-5, 5))
 def test_translation(name, sample, shift):
     f = tolerated(RULES[name], sample)
@@ -66,7 +65,7 @@ def test_translation(name, sample, shift):
 
 
 @pytest.mark.parametrize("mixing", MIXINGS)
-@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("name", FREE)
 @given(sample=plain(), factor=st.sampled_from([2.0**-20, 0.5, 8.0, 2.0**30]))
 def test_positive_scaling(name, mixing, sample, factor):
     f = tolerated(RULES[name], sample, mixing)
@@ -74,8 +73,10 @@ def test_positive_scaling(name, mixing, sample, factor):
     assert_same(scaled / factor, demoa.aggregate(sample.rows, RULES[name], f=f, mixing=mixing), sample)
 
 
-@pytest.mark.parametrize("mixing", [*MIXINGS, ("bucketing",)])
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(
+    ("name", "mixing"),
+    [(n, m) for n in RULES for m in [*MIXINGS, ("bucketing",)] if (n, m) != ("monna", ("bucketing",))],
+)
 @given(row=st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=5), n=st.integers(3, 9))
 def test_equal_rows_are_their_own_aggregate(name, mixing, row, n):
     """Centered clipping takes up to three steps of ten to get there from zero: give it a long radius."""
@@ -107,17 +108,21 @@ def test_the_fault_bound_is_required_and_never_clamped(name):
         demoa.aggregate(rows, RULES[name])
 
 
-@pytest.mark.parametrize("name", sorted(set(RULES) - {"mean"}))
-@given(sample=plain(), size=st.sampled_from([1e2, 1e5, 1e8]))
-def test_faulty_rows_cannot_drag_the_answer_away(name, sample, size):
-    """However far f rows go, the answer stays within a constant of the honest ones."""
+# DnC takes one look: a huge lie hides smaller ones, as its docstring says.
+PROTECTED = sorted(set(RULES) - {"mean", "dnc"})
+
+
+@pytest.mark.parametrize("name", PROTECTED)
+@given(sample=plain(), sizes=st.lists(st.sampled_from([1.0, 1e2, 1e5, 1e8]), min_size=4, max_size=4))
+def test_faulty_rows_cannot_drag_the_answer_away(name, sample, sizes):
+    """However far f rows go, together or apart, the answer stays within a constant of the honest ones."""
     rule = RULES[name]
-    f = max(1, tolerated(rule, sample))
-    if f > Aggregator(rule, f=0).tolerance(len(sample.rows)):
-        return
+    f = tolerated(rule, sample)
+    assume(f >= 1)
     honest = sample.rows[:-f]
     attacked = sample.rows.copy()
-    attacked[-f:] = size * sample.radius * np.sign(sample.rows[0] + 1e-300)
+    for row, size in zip(range(1, f + 1), sizes, strict=False):
+        attacked[-row] = size * sample.radius * np.sign(sample.rows[0] + 1e-300)
     # Eight Weiszfeld steps from zero, the published default, do not reach the median of a far attack.
     rule = demoa.rules.GeometricMedian(nu=1e-12, tol=1e-9) if name == "geometric_median" else rule
     away = np.linalg.norm(demoa.aggregate(attacked, rule, f=f) - honest.mean(axis=0))

@@ -6,14 +6,14 @@ import torch
 
 from demoa.aggregation.decision import NearMedian, RankMean
 from demoa.aggregation.stores import DenseStore
-from demoa.aggregation.stores.device import BLOCK, DeviceStore
+from demoa.aggregation.stores.device import BLOCK_ENTRIES, DeviceStore
 from demoa.core.errors import StoreError
 
 STORES = {
     "dense": lambda rows: DenseStore(rows.copy()),
     "device": lambda rows: DeviceStore(torch.from_numpy(rows.copy())),
 }
-N, D = 6, BLOCK + 77
+N, D = 6, BLOCK_ENTRIES // 6 + 77
 
 
 @pytest.fixture(params=["float32", "float64"], scope="module")

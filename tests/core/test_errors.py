@@ -24,11 +24,11 @@ def test_unknown_names_point_to_the_closest():
 
 def test_unknown_options_are_refused_not_dropped():
     with pytest.raises(demoa.ConfigError, match="unknown option of rule centered_clip 'tua'; did you mean 'tau'"):
-        build("rule", RULES, "centered_clip", tua=1.0)
+        build("rule", demoa.rules.Rule, RULES, "centered_clip", tua=1.0)
     with pytest.raises(demoa.ConfigError, match="unknown option of rule median 'f'"):
-        build("rule", RULES, "median", f=1)
+        build("rule", demoa.rules.Rule, RULES, "median", f=1)
     with pytest.raises(demoa.ConfigError, match="already made"):
-        build("rule", RULES, demoa.rules.Median(), tau=1.0)
+        build("rule", demoa.rules.Rule, RULES, demoa.rules.Median(), tau=1.0)
 
 
 def test_describe_names_every_option():

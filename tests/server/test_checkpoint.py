@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -84,26 +85,51 @@ def foreign_tensors(path):
 
 
 def rewrite(path, change):
+    """Write the file again, whole and with right checksums, with something else in it."""
     header, arrays = checkpoint.read(path)
-    envelope = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION, "checksums": {}, "state": header}
-    change(envelope, arrays)
-    save_file(arrays, path, metadata={"demoa": json.dumps(envelope)})
+    change(header, arrays)
+    checkpoint.write(path, header, arrays)
 
 
 def newer_version(path):
-    rewrite(path, lambda envelope, arrays: envelope.update(version=checkpoint.VERSION + 1))
+    content = load_file(path)
+    envelope = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION + 1}
+    save_file(content, path, metadata={"demoa": json.dumps(envelope)})
+
+
+def edited_header(path):
+    content = path.read_bytes()
+    edited = content.replace(b'\\"round\\": 4', b'\\"round\\": 9')
+    assert edited != content
+    path.write_bytes(edited)
 
 
 def missing_array(path):
-    rewrite(path, lambda envelope, arrays: arrays.pop("products"))
+    rewrite(path, lambda header, arrays: arrays.pop("products"))
 
 
 def missing_rows(path):
-    rewrite(path, lambda envelope, arrays: arrays.pop("store.rows"))
+    rewrite(path, lambda header, arrays: arrays.pop("store.rows"))
+
+
+def missing_key(path):
+    rewrite(path, lambda header, arrays: header.pop("stale"))
 
 
 def wrong_shape(path):
-    rewrite(path, lambda envelope, arrays: arrays.update(scale=np.ones(3)))
+    rewrite(path, lambda header, arrays: arrays.update(scale=np.ones(3)))
+
+
+def negative_round(path):
+    rewrite(path, lambda header, arrays: header.update(round=-5))
+
+
+def stale_row_that_is_not_there(path):
+    rewrite(path, lambda header, arrays: header.update(stale=[99]))
+
+
+def not_finite(path):
+    rewrite(path, lambda header, arrays: arrays.update(scale=np.full(9, np.nan)))
 
 
 def gone(path):
@@ -113,7 +139,12 @@ def gone(path):
 BROKEN = {
     truncate: "truncated",
     empty: "truncated",
-    flip_a_bit: "wrong checksum",
+    flip_a_bit: "wrong checksum of its arrays",
+    edited_header: "wrong checksum of its header",
+    missing_key: "does not hold the state of a server",
+    negative_round: "does not hold the state of a server",
+    stale_row_that_is_not_there: "does not hold the state of a server",
+    not_finite: "does not hold the state of a server",
     other_format: "not a state saved by demoa",
     foreign_tensors: "not a state of a demoa server",
     newer_version: "format version 2, this demoa reads 1",
@@ -178,6 +209,42 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     assert sorted(child.name for child in tmp_path.iterdir()) == ["folder", "state"]
 
 
+@pytest.mark.parametrize("path", ["", "/", "a\0b", "x" * 5000, None, 7])
+def test_names_that_cannot_be_a_file_are_refused(path):
+    for work in (make().save, make().load):
+        with pytest.raises(demoa.StoreError, match="cannot be the path"):
+            work(path)
+
+
+def test_a_device_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(demoa.StoreError, match="it is not a file"):
+        make().save(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_settings_from_numpy_can_be_saved(tmp_path):
+    def server(one):
+        return demoa.Server(
+            np.zeros(D),
+            np.arange(5) if one else 5,
+            f=np.int64(1) if one else 1,
+            rule="median",
+            seed=np.int64(3) if one else 3,
+            algorithm=demoa.algorithms.Demoa(alpha=np.float64(0.5) if one else 0.5),
+        )
+
+    server(one=True).save(tmp_path / "state")
+    server(one=False).load(tmp_path / "state")
+
+
+def test_the_step_size_may_change_on_the_way(tmp_path):
+    path = saved(tmp_path)
+    server = make(lr=5.0, norm_limit=7.0)
+    server.load(path)
+    assert (server.round, server.lr) == (4, 5.0)
+
+
 def test_no_pickle_is_needed_to_read_a_state(tmp_path):
     arrays = load_file(saved(tmp_path))
     assert {array.dtype.kind for array in arrays.values()} <= {"f", "i"}
@@ -212,7 +279,7 @@ def test_a_killed_process_leaves_a_whole_file(tmp_path):
             while not path.exists():
                 assert process.poll() is None
             process.stdout.close()
-            signal.sigtimedwait([], random.uniform(0.0, 0.2))
+            time.sleep(random.uniform(0.0, 0.2))
         finally:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()

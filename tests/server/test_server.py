@@ -69,14 +69,76 @@ def test_a_refused_round_leaves_the_server_as_it_was():
     server = demoa.Server(np.zeros(D), 3, f=1, rule="median")
     run(server, 2)
     before = [server.momentum_of(client) for client in range(3)]
-    for options in ({"alpha": 0.0}, {"p": 1.5}, {"lr": -1.0}):
-        with pytest.raises(demoa.ConfigError, match="must be above 0"):
-            server.begin_round([0], **options)
-    with pytest.raises(demoa.ConfigError, match=r"not on the roster: \[9\]"):
-        server.begin_round([0, 9])
+    for options in (
+        {"alpha": 0.0},
+        {"alpha": np.array([0.5])},
+        {"p": 1.5},
+        {"p": np.full((3, 1), 0.5)},
+        {"p": [0.5, 0.5]},
+        {"p": "often"},
+        {"lr": -1.0},
+        {"lr": np.inf},
+        {"lr": np.array([0.1])},
+        {"asked": [0, 9]},
+        {"asked": [[0]]},
+        {"asked": "012"},
+        {"asked": 1},
+    ):
+        with pytest.raises(demoa.ConfigError) as error:
+            server.begin_round(**{"asked": [0], **options})
+        assert "\n" not in str(error.value)
     assert server.round == 2
     for client in range(3):
         np.testing.assert_array_equal(server.momentum_of(client), before[client])
+
+
+@pytest.mark.parametrize(("algorithm", "refused"), [("fedavg", "alpha"), ("mifa", "p"), ("hold", "p"), ("fedcm", "p")])
+def test_values_that_an_algorithm_does_not_have_are_refused(algorithm, refused):
+    server = demoa.Server(np.zeros(D), 3, f=1, rule="median", algorithm=algorithm)
+    with pytest.raises(demoa.ConfigError, match=f"{refused} must be left out"):
+        server.begin_round(**{refused: 0.5})
+
+
+def test_a_rule_that_raises_closes_the_round_and_the_server_goes_on(tmp_path):
+    class Moody(demoa.rules.Median):
+        def decide(self, table, f):
+            if self.angry:
+                raise ZeroDivisionError
+            return super().decide(table, f)
+
+    rule = Moody()
+    object.__setattr__(rule, "angry", True)
+    server = demoa.Server(np.zeros(D), 3, f=1, rule=rule)
+    server.begin_round()
+    server.submit(0, np.ones(D))
+    with pytest.raises(ZeroDivisionError):
+        server.end_round()
+    server.save(tmp_path / "state")
+    object.__setattr__(rule, "angry", False)
+    run(server, 1, asked=[0, 1])
+    assert server.round == 2
+
+
+def test_a_step_that_would_overflow_is_not_made():
+    server = demoa.Server(np.zeros(D, np.float32), 3, f=1, rule="median", lr=1e30)
+    server.begin_round()
+    for client in range(3):
+        server.submit(client, np.full(D, 1e15, np.float32))
+    with pytest.raises(demoa.RoundError, match="would make the parameters infinite"):
+        server.end_round()
+    np.testing.assert_array_equal(server.parameters, np.zeros(D))
+    server.begin_round([])
+
+
+@pytest.mark.parametrize("clip", ["absolute", "aggregate", "step"])
+def test_marina_pp_starts_with_the_first_vectors_that_come(clip):
+    server = demoa.Server(np.zeros(D), 3, f=1, rule="median", algorithm=demoa.algorithms.MarinaPP(clip=clip))
+    server.begin_round()
+    server.end_round()
+    server.begin_round()
+    for client in range(3):
+        server.submit(client, np.ones(D))
+    np.testing.assert_allclose(server.end_round().parameters, -0.1 * 0.9 * np.ones(D))
 
 
 def test_a_full_first_round_must_ask_everyone():
@@ -114,6 +176,21 @@ def test_weights_are_those_of_the_momentum_rows():
     np.testing.assert_allclose(report.weights.sum(), 1.0)
 
 
+def test_weights_of_rows_that_are_empty_are_reported():
+    server = demoa.Server(np.zeros(D), 5, f=0, rule="mean")
+    server.begin_round()
+    server.submit(0, np.ones(D))
+    np.testing.assert_allclose(server.end_round().weights, [0.2] * 5)
+
+
+def test_weights_of_sampled_only_algorithms_stand_with_their_clients():
+    server = demoa.Server(np.zeros(D), 5, f=0, rule="mean", algorithm="fedavg")
+    server.begin_round([4, 1])
+    for client in (4, 1):
+        server.submit(client, np.ones(D))
+    np.testing.assert_allclose(server.end_round().weights, [0, 0.5, 0, 0, 0.5])
+
+
 def test_sampled_only_algorithms_cap_f_and_say_so():
     server = demoa.Server(np.zeros(D), 25, f=5, rule="krum", algorithm="fedavg")
     for count, most in ((25, 5), (9, 3), (3, 0), (1, 0)):
@@ -136,15 +213,38 @@ def test_a_bound_that_cannot_hold_is_refused_at_the_start():
         ({"rule": "krun"}, "unknown rule 'krun'; did you mean 'krum'"),
         ({"mixing": "bucket"}, "unknown mixing 'bucket'; did you mean 'bucketing'"),
         ({"algorithm": "demo"}, "unknown algorithm 'demo'; did you mean 'demoa'"),
-        ({"lr": 0.0}, "lr must be above 0"),
+        ({"lr": 0.0}, "lr must be a number above 0"),
         ({"momentum": "nobody"}, "momentum must be 'server' or 'client'"),
-        ({"norm_limit": -1.0}, "norm_limit must be above 0"),
-        ({"clients": 0}, "clients must be at least one"),
+        ({"norm_limit": -1.0}, "norm_limit must be a number above 0"),
+        ({"clients": 0}, "clients must be a whole number, at least 1, got 0"),
         ({"clients": ["a", "a"]}, "clients must be names without duplicates"),
         ({"parameters": np.zeros((2, 2))}, r"shape \(d,\), not empty; got float64 of shape \(2, 2\)"),
         ({"parameters": np.zeros(3, np.int64)}, "got int64"),
         ({"parameters": [0.0]}, "got list"),
         ({"parameters": np.zeros(0)}, "not empty"),
+        ({"parameters": np.array([np.nan])}, "parameters must be finite"),
+        ({"parameters": torch.zeros(3, device="meta")}, "got Tensor"),
+        ({"clients": "abc"}, "clients must be a number of clients, or a list"),
+        ({"clients": [1.5, 2.5]}, "clients must be a number of clients, or a list"),
+        ({"clients": True}, "clients must be a number of clients, or a list"),
+        ({"f": 1.0}, "f must be a whole number, got 1.0"),
+        ({"f": True}, "f must be a whole number, got True"),
+        ({"f": None}, "f must be a whole number, got None"),
+        ({"lr": np.inf}, "lr must be a number above 0"),
+        ({"lr": "fast"}, "lr must be a number above 0"),
+        ({"seed": 0.5}, "seed must be a whole number"),
+        ({"rule": demoa.rules.Krum}, "rule Krum is a class"),
+        ({"rule": None}, "rule must be a name or a Rule, got None"),
+        ({"rule": demoa.mixing.Bucketing()}, "rule must be a name or a Rule"),
+        ({"rule": "monna"}, "rule monna needs the option pivot"),
+        ({"rule": demoa.rules.Monna(pivot=3)}, "pivot must be below the 3 rows"),
+        ({"mixing": "clip"}, "mixing clip needs the option radius"),
+        ({"mixing": None}, "mixing must be a name or a Mixing"),
+        ({"algorithm": demoa.algorithms.Demoa}, "algorithm Demoa is a class"),
+        ({"clients": 60, "f": 12, "rule": "smea"}, "use caf"),
+        ({"clients": 60, "f": 17, "rule": "mda"}, "at most 16"),
+        ({"rule": demoa.rules.Monna(pivot=0), "algorithm": "fedavg"}, "points at one client's row"),
+        ({"rule": demoa.rules.Monna(pivot=0), "mixing": "bucketing"}, "points at one client's row"),
     ],
 )
 def test_bad_settings_get_one_clear_line(options, message):

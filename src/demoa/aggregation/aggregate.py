@@ -12,7 +12,7 @@ from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
 from demoa.aggregation.stores import DenseStore, Store
-from demoa.core.arrays import check_floats, like, on_cpu, to_numpy
+from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, like, on_cpu, to_numpy
 from demoa.core.errors import ConfigError, UpdateRejected
 from demoa.core.seeding import generator
 
@@ -49,10 +49,12 @@ def aggregate(
     count = len(rows)
     aggregator = Aggregator(rule, f=f, mixing=mixing)
     aggregator.check(count)
+    if centre is not None:
+        _check_centre(centre, rows, aggregator.rule)
     store = _store_of(rows, centre)
     for index, row in enumerate(rows):
-        if not np.isfinite(store.squared_norm(store.adopt(row))):
-            raise UpdateRejected(index, "not_finite", "the row holds NaN or infinity; leave it out")
+        if not np.sqrt(store.squared_norm(store.adopt(row))) <= LARGEST_NORM[dtype_name(rows)]:
+            raise UpdateRejected(index, "not_finite", "the row holds NaN, infinity or huge numbers; leave it out")
     result = aggregator.apply(
         RowCache(store, stale=range(store.rows)),
         np.eye(count, store.rows),
@@ -65,17 +67,24 @@ def aggregate(
 
 def _store_of(rows: Any, centre: Any) -> Store:
     """Return the rows as a store, with the centre, if there is one, as its last row (which copies them)."""
-    if centre is not None:
-        check_floats(centre, 1, "centre")
-        if centre.shape[0] != rows.shape[1]:
-            raise ConfigError(f"centre has {centre.shape[0]} entries, the rows have {rows.shape[1]}")
-        if not np.isfinite(float((centre * centre).sum())):
-            raise ConfigError("centre holds NaN or infinity; pass the last finite aggregate, or None")
     if on_cpu(rows):
         array = to_numpy(rows)
-        return DenseStore(array if centre is None else np.vstack([array, to_numpy(centre)]).astype(array.dtype))
+        return DenseStore(array if centre is None else np.vstack([array, to_numpy(centre)]))
     import torch
 
     from demoa.aggregation.stores.device import DeviceStore
 
     return DeviceStore(rows if centre is None else torch.vstack([rows, centre]))
+
+
+def _check_centre(centre: Any, rows: Any, rule: Rule) -> None:
+    if not rule.uses_centre:
+        raise ConfigError(f"{type(rule).__name__} starts from no centre; leave centre out")
+    check_floats(centre, 1, "centre")
+    if dtype_name(centre) != dtype_name(rows) or centre.shape[0] != rows.shape[1]:
+        raise ConfigError(
+            f"centre must be {dtype_name(rows)} of {rows.shape[1]} entries, like the rows; "
+            f"got {dtype_name(centre)} of {centre.shape[0]}"
+        )
+    if not bool(abs(centre).max() <= LARGEST_NORM[dtype_name(rows)]):
+        raise ConfigError("centre holds NaN, infinity or huge numbers; pass the last finite aggregate, or None")

@@ -14,6 +14,8 @@ from demoa.aggregation.mixing import MIXINGS, Mixing
 from demoa.aggregation.rules import RULE_ALIASES, RULES, Rule
 from demoa.aggregation.rules.rule import check_tolerance
 from demoa.aggregation.table import Table, congruence
+from demoa.core.checks import whole_number
+from demoa.core.errors import ConfigError
 from demoa.core.registry import build
 from demoa.core.types import Floats
 
@@ -24,7 +26,7 @@ class Aggregate:
 
     Attributes:
         vector: The aggregate, (d,), in the library of the store.
-        weights: The weight of each row of the store in it, (N,); None where a coordinate-wise rule gives
+        weights: The weight in it of each row that was aggregated, (m,); None where a coordinate-wise rule gives
             each coordinate weights of its own.
         notes: Figures that the rule found worth recording.
     """
@@ -39,10 +41,11 @@ class Aggregator:
 
     def __init__(self, rule: str | Rule, *, f: int, mixing: Sequence[str | Mixing] | str | Mixing = ()) -> None:
         """Look the parts up by name, or take them ready made."""
-        chain = [mixing] if isinstance(mixing, str | Mixing) else mixing
-        self.rule = build("rule", RULES, RULE_ALIASES.get(rule, rule) if isinstance(rule, str) else rule)
-        self.mixing = tuple(build("mixing", MIXINGS, step) for step in chain)
-        self.f = f
+        chain = mixing if isinstance(mixing, list | tuple) else [mixing]
+        named = RULE_ALIASES.get(rule, rule) if isinstance(rule, str) else rule
+        self.rule = build("rule", Rule, RULES, named)  # type: ignore[type-abstract]
+        self.mixing = tuple(build("mixing", Mixing, MIXINGS, step) for step in chain)
+        self.f = whole_number("f", f)
 
     def tolerance(self, rows: int) -> int:
         """Return the largest number of faulty rows out of `rows` that every part admits."""
@@ -53,9 +56,14 @@ class Aggregator:
         return min(most, self.rule.tolerance(rows))
 
     def check(self, rows: int) -> None:
-        """Raise ToleranceError if f is beyond what the parts admit for that many rows."""
+        """Raise ToleranceError or ConfigError if the parts cannot stand f faulty rows out of so many."""
         parts = [*(type(step).__name__ for step in self.mixing), type(self.rule).__name__]
         check_tolerance(" + ".join(parts), rows, self.f, self.tolerance(rows))
+        if self.rule.names_a_row and not all(step.keeps_rows for step in self.mixing):
+            raise ConfigError(f"{parts[-1]} points at one client's row, which {' + '.join(parts[:-1])} mixes away")
+        for step in self.mixing:
+            rows = step.rows_out(rows)
+        self.rule.check(rows, self.f)
 
     def apply(
         self,
@@ -76,17 +84,18 @@ class Aggregator:
             generator: What mixings draw from.
         """
         table = _table_of(cache, selection, centre)
-        matrix = selection
+        mixed = np.eye(len(selection))
         for step in self.mixing:
             mix = step.matrix(table, f, generator)
-            table, matrix = table.mixed(mix), mix @ matrix
+            table, mixed = table.mixed(mix), mix @ mixed
+        matrix = mixed @ selection if self.mixing else selection
         decision = self.rule.decide(table, f)
         if not isinstance(decision, Combination):
             return Aggregate(cache.store.coordinatewise(matrix, decision), None, {})
-        weights = decision.weights @ matrix
+        stored = decision.weights @ matrix
         if centre is not None:
-            weights[centre] += decision.centre
-        return Aggregate(cache.store.combine(weights), weights, decision.notes)
+            stored[centre] += decision.centre
+        return Aggregate(cache.store.combine(stored), decision.weights @ mixed, decision.notes)
 
 
 def _table_of(cache: RowCache, selection: Floats, centre: int | None) -> Table:

@@ -25,8 +25,8 @@ class RowCache:
 
     def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
         """Set row `index` to keep * row + gain * vector."""
+        self._stale.add(index)  # first: a write that is cut short leaves the row out of date, too
         self.store.blend(index, keep, gain, vector)
-        self._stale.add(index)
 
     def products(self) -> Floats:
         """Return the inner products of all rows, (N, N), after computing those that are out of date."""

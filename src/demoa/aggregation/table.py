@@ -22,10 +22,11 @@ class Table:
     25.0
     """
 
-    def __init__(self, rows: int, products: Callable[[], Floats]) -> None:
-        """Take the number of rows and what computes the (m + 1, m + 1) products."""
+    def __init__(self, rows: int, products: Callable[[], Floats], terms: int = 1) -> None:
+        """Take the number of rows, what computes the (m + 1, m + 1) products, and how many terms each sums."""
         self.rows = rows
         self._products = products
+        self._terms = terms
 
     @cached_property
     def points(self) -> Floats:
@@ -47,8 +48,8 @@ class Table:
         """Squared distance between each pair of rows, (m, m): exactly 0 between equal rows."""
         sums = self.squared_norms[:, None] + self.squared_norms[None, :]
         squares = sums - 2.0 * self.gram
-        # What is left of a sum that cancels down to its rounding error is noise, not distance.
-        squares[squares <= 4.0 * self.rows * np.finfo(float).eps * sums] = 0.0
+        # What is left of a sum that cancels down to its last bits is noise, not distance.
+        squares[squares <= 4.0 * self._terms * np.finfo(float).eps * sums] = 0.0
         return squares
 
     def squared_distances_to(self, weights: Floats) -> Floats:
@@ -66,7 +67,8 @@ class Table:
         extended = np.zeros((len(matrix) + 1, self.rows + 1))
         extended[:-1, :-1] = matrix
         extended[-1, -1] = 1.0
-        return Table(len(matrix), lambda: congruence(extended, self.points))
+        terms = int(np.count_nonzero(matrix, axis=1).max())
+        return Table(len(matrix), lambda: congruence(extended, self.points), self._terms * terms)
 
 
 def congruence(matrix: Floats, products: Floats) -> Floats:
@@ -75,5 +77,5 @@ def congruence(matrix: Floats, products: Floats) -> Floats:
         # A scaled selection of rows, the common case: O(m^2) in place of O(m^3), and exact.
         source = np.argmax(matrix != 0.0, axis=1)
         scale = matrix[np.arange(len(matrix)), source]
-        return scale[:, None] * scale[None, :] * products[np.ix_(source, source)]
-    return matrix @ products @ matrix.T
+        return np.outer(scale, scale) * products[np.ix_(source, source)]
+    return np.asarray(matrix @ products @ matrix.T)

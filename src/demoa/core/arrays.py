@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 
 from demoa.core.errors import ConfigError
 
+LARGEST_NORM = {"float32": 1e19, "float64": 1e75}
+"""The longest vectors that are worked with, per dtype: squares, and their sums and products, stay finite."""
+
 
 def is_tensor(value: object) -> TypeGuard[Any]:
     """Say whether value is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_plain(value: object) -> TypeGuard[Any]:
+    """Say whether value is an ordinary array or tensor: not masked, sparse or without memory."""
+    if is_tensor(value):
+        return str(value.layout) == "torch.strided" and value.device.type != "meta"
+    return isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
 
 
 def dtype_name(value: Any) -> str:
@@ -23,12 +33,14 @@ def dtype_name(value: Any) -> str:
     >>> dtype_name(np.zeros(1, np.float32))
     'float32'
     """
-    return str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+    return str(value.dtype).removeprefix("torch.")
 
 
 def to_numpy(value: Any) -> NDArray[Any]:
-    """Return value as a NumPy array, sharing memory with a tensor that lies on the CPU."""
-    return value.detach().cpu().numpy() if is_tensor(value) else np.asarray(value)
+    """Return an array or tensor as a NumPy array, sharing memory with a tensor that lies on the CPU."""
+    if is_tensor(value):
+        return np.asarray(value.detach().resolve_conj().resolve_neg().cpu().numpy())
+    return np.asarray(value)
 
 
 def on_cpu(value: Any) -> bool:
@@ -57,10 +69,10 @@ def frozen(original: Any, vector: Any) -> Any:
 
 def check_floats(value: Any, dimensions: int, what: str) -> None:
     """Raise ConfigError unless value is a float32 or float64 array or tensor of that many dimensions."""
-    shape = tuple(getattr(value, "shape", ()))
-    if dtype_name(value) not in ("float32", "float64") or len(shape) != dimensions or 0 in shape:
-        form = "(n, d)" if dimensions == 2 else "(d,)"
-        raise ConfigError(
-            f"{what} must be a NumPy array or torch tensor of float32 or float64, shape {form}, not empty; "
-            f"got {dtype_name(value)} of shape {shape}"
-        )
+    form = "(n, d)" if dimensions == 2 else "(d,)"
+    wanted = f"{what} must be a NumPy array or dense torch tensor of float32 or float64, shape {form}, not empty"
+    if not is_plain(value):
+        raise ConfigError(f"{wanted}; got {type(value).__name__}")
+    shape = tuple(value.shape)
+    if dtype_name(value) not in LARGEST_NORM or len(shape) != dimensions or 0 in shape:
+        raise ConfigError(f"{wanted}; got {dtype_name(value)} of shape {shape}")

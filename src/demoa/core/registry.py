@@ -11,38 +11,55 @@ from demoa.core.errors import ConfigError, unknown_name
 T = TypeVar("T")
 
 
-def build(kind: str, family: Mapping[str, type[T]], choice: str | T, **options: Any) -> T:
+def build(kind: str, base: type[T], family: Mapping[str, type[T]], choice: str | T, **options: Any) -> T:
     """Return the family member called `choice`, made with `options`; an object is passed through.
 
     Args:
         kind: What the family is called in an error, such as "rule".
-        family: The members by name, aliases among them; each is a dataclass.
+        base: What its members derive from.
+        family: The members by name; each is a dataclass.
         choice: A name, or a ready-made object, which takes no options.
         options: The fields of that dataclass.
 
     Raises:
-        ConfigError: No member has that name, or the member has no such option.
+        ConfigError: No member has that name, or an option is unknown or missing.
     """
-    if not isinstance(choice, str):
-        if options:
-            raise ConfigError(f"{kind} {choice!r} is already made; give its options when you make it")
-        return choice
-    if choice not in family:
-        raise unknown_name(kind, choice, family)
-    member = family[choice]
-    fields = [f.name for f in dataclasses.fields(member) if f.init]  # type: ignore[arg-type]
+    if isinstance(choice, str):
+        if choice not in family:
+            raise unknown_name(kind, choice, family)
+        member = family[choice]
+        _check_options(f"{kind} {choice}", member, options)
+        return member(**options)
+    if isinstance(choice, type):
+        raise ConfigError(f"{kind} {choice.__name__} is a class; make one of it: {choice.__name__}(...)")
+    if not isinstance(choice, base):
+        raise ConfigError(f"{kind} must be a name or a {base.__name__}, got {choice!r}")
+    if options:
+        raise ConfigError(f"{kind} {choice!r} is already made; give its options when you make it")
+    return choice
+
+
+def _check_options(what: str, member: type[Any], options: Mapping[str, Any]) -> None:
+    fields = {field.name: field for field in dataclasses.fields(member)}
     for option in options:
         if option not in fields:
-            raise unknown_name(f"option of {kind} {choice}", option, fields or ["(none)"])
-    return member(**options)
+            raise unknown_name(f"option of {what}", option, fields or ["(it has none)"])
+    for name, field in fields.items():
+        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if needed and name not in options:
+            raise ConfigError(f"{what} needs the option {name}: make it with {member.__name__}({name}=...)")
 
 
 def describe(choice: Any) -> dict[str, Any]:
     """Return a variant as plain data: its class and its options."""
-    return {"name": type(choice).__name__, **dataclasses.asdict(choice)}
+    fields = dataclasses.fields(choice) if dataclasses.is_dataclass(choice) else ()
+    return {"name": type(choice).__name__, **{field.name: _plain(getattr(choice, field.name)) for field in fields}}
 
 
-def require(holds: bool, what: str, got: object, allowed: str) -> None:
-    """Raise ConfigError unless the value `got` of option `what` is allowed."""
-    if not holds:
-        raise ConfigError(f"{what} must be {allowed}, got {got!r}")
+def _plain(value: Any) -> Any:
+    """Return an option as JSON holds it."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str | int | float | None):
+        return value
+    return value.item() if hasattr(value, "item") else repr(value)

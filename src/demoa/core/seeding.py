@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 
 import numpy as np
 
@@ -18,6 +19,7 @@ def generator(seed: int, *path: str | int) -> np.random.Generator:
     >>> bool((a == b).all())
     True
     """
-    text = "\x1f".join(f"{type(part).__name__}:{part}" for part in (seed, *path))
+    parts = [repr(part) if isinstance(part, str) else str(operator.index(part)) for part in (seed, *path)]
+    text = "/".join(parts)
     digest = hashlib.sha256(text.encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
-from demoa.core.errors import ConfigError
+from demoa.core.checks import whole_number
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,9 +23,7 @@ def set_threads(count: int | None) -> None:
     in the same order.
     """
     global _chosen
-    if count is not None and count < 1:
-        raise ConfigError(f"threads must be at least 1, got {count}; use None for one per core")
-    _chosen = count
+    _chosen = None if count is None else whole_number("threads", count, least=1)
 
 
 def get_threads() -> int:

@@ -23,22 +23,29 @@ VERSION = 1
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a state to path so that a crash at any moment leaves the old file or the new one.
 
+    One writer per path: two that write to the same path at once are not kept apart.
+
     Raises:
         StoreError: The file cannot be written; what was there before still is.
     """
-    target = Path(path)
+    target = _path(path)
+    if target.exists() and not target.is_file():
+        raise StoreError(f"cannot write {target}: it is not a file; choose another name")
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     sums = {name: _checksum(array) for name, array in contiguous.items()}
-    text = json.dumps({"format": FORMAT, "version": VERSION, "checksums": sums, "state": dict(header)})
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    text = _text({"format": FORMAT, "version": VERSION, "checksums": sums, "state": dict(header)})
+    # Not a name of its own for each try: what a killed process leaves behind is overwritten, not collected.
+    part = target.with_name(f".{target.name}.part")
     try:
-        save_file(contiguous, part, metadata={"demoa": text})
+        save_file(contiguous, part, metadata={"demoa": text, "checksum": str(zlib.crc32(text.encode()))})
         _sync(part)
         os.replace(part, target)
-        _sync(target.parent)
     except (OSError, SafetensorError) as error:
-        part.unlink(missing_ok=True)
         raise StoreError(f"cannot write {target}: {error}; the state saved before is untouched") from error
+    try:
+        _sync(target.parent)
+    except OSError as error:
+        raise StoreError(f"{target} is written, but may not outlast a power failure: {error}") from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -47,23 +54,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
     Raises:
         StoreError: There is no such file, or it is truncated, damaged, foreign or of a newer version.
     """
-    target = Path(path)
-    if not target.is_file():
-        raise StoreError(f"no saved state at {target}")
+    target = _path(path)
     try:
+        if not target.is_file():
+            raise StoreError(f"no saved state at {target}")
         with safe_open(target, framework="numpy") as file:
-            envelope = json.loads((file.metadata() or {}).get("demoa", "null"))
+            metadata = file.metadata() or {}
             arrays = file.get_tensors()
-    except (SafetensorError, OSError, json.JSONDecodeError) as error:
+        envelope = json.loads(metadata.get("demoa", "null"))
+    except StoreError:
+        raise
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(f"{target} is truncated, damaged or not a state saved by demoa: {error}") from error
-    _check_envelope(target, envelope)
-    damaged = [n for n, total in envelope["checksums"].items() if n not in arrays or _checksum(arrays[n]) != total]
-    if damaged:
-        raise StoreError(f"{target} is damaged: wrong checksum of {', '.join(damaged)}; use an older state")
-    return envelope["state"], arrays
-
-
-def _check_envelope(target: Path, envelope: Any) -> None:
     if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
         raise StoreError(f"{target} is not a state of a demoa server")
     if envelope.get("version") != VERSION:
@@ -71,10 +73,30 @@ def _check_envelope(target: Path, envelope: Any) -> None:
             f"{target} has format version {envelope.get('version')}, this demoa reads {VERSION}; "
             "use the version of demoa that wrote it"
         )
+    if metadata.get("checksum") != str(zlib.crc32(metadata["demoa"].encode())):
+        raise StoreError(f"{target} is damaged: wrong checksum of its header; use an older state")
+    if envelope["checksums"] != {name: _checksum(array) for name, array in arrays.items()}:
+        raise StoreError(f"{target} is damaged: wrong checksum of its arrays; use an older state")
+    return envelope["state"], arrays
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    try:
+        target = Path(path)
+        if not target.name or "\0" in str(target):
+            raise ValueError("it has no file name")
+        target.exists()  # a name that is too long shows here
+    except (TypeError, ValueError, OSError) as error:
+        raise StoreError(f"{path!r} cannot be the path of a saved state: {error}") from error
+    return target
+
+
+def _text(envelope: Mapping[str, Any]) -> str:
+    return json.dumps(envelope, allow_nan=False)
 
 
 def _checksum(array: NDArray[Any]) -> int:
-    return zlib.crc32(memoryview(array.reshape(-1)).cast("B")) if array.size else 0
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data) if array.size else 0
 
 
 def _sync(path: Path) -> None:

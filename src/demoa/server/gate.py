@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from demoa.aggregation.stores.store import Store
-from demoa.core.arrays import dtype_name
+from demoa.core.arrays import LARGEST_NORM, dtype_name, is_plain
 from demoa.core.errors import UpdateRejected
-from demoa.server.round import ClientId, OpenRound
+from demoa.server.round import OpenRound
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,25 @@ class Gate:
     dtype: str
     norm_limit: float | None = None
 
-    def check_sender(self, client: ClientId, known: bool, current: OpenRound | None, number: int | None) -> OpenRound:
+    def check_sender(self, client: Any, known: bool, current: OpenRound | None, number: Any) -> OpenRound:
         """Return the open round if this client may send a vector to it now, else raise UpdateRejected."""
         if not known:
             raise UpdateRejected(client, "unknown_client", "no client of that name is on the roster")
         if current is None:
             raise UpdateRejected(client, "no_open_round", "no round is open; wait to be asked")
-        if number is not None and number != current.number:
-            raise UpdateRejected(client, "wrong_round", f"it is for round {number}, round {current.number} is open")
+        if number is not None and not (np.isscalar(number) and number == current.number):
+            raise UpdateRejected(client, "wrong_round", f"it is for round {number!r}, round {current.number} is open")
         if client not in current.asked:
             raise UpdateRejected(client, "not_asked", f"the client was not asked in round {current.number}")
         if client in current.accepted:
             raise UpdateRejected(client, "duplicate", f"round {current.number} already has its vector")
         return current
 
-    def check_vector(self, client: ClientId, vector: Any, store: Store) -> Any:
+    def check_vector(self, client: Any, vector: Any, store: Store) -> Any:
         """Return the vector in the store's library if it may be used, else raise UpdateRejected."""
+        if not is_plain(vector):
+            kind = type(vector).__name__
+            raise UpdateRejected(client, "kind", f"it is a {kind}, it must be a NumPy array or dense torch tensor")
         if dtype_name(vector) != self.dtype:
             raise UpdateRejected(client, "dtype", f"its dtype is {dtype_name(vector)}, it must be {self.dtype}")
         if tuple(vector.shape) != (self.width,):
@@ -51,9 +54,7 @@ class Gate:
         norm = float(np.sqrt(store.squared_norm(adopted)))
         if not np.isfinite(norm):
             raise UpdateRejected(client, "not_finite", "it holds NaN, infinity, or numbers that overflow")
-        # A norm whose square fits the dtype leaves room for every sum that a row goes through.
-        largest = float(np.sqrt(float(np.finfo(self.dtype).max)))
-        limit = min(largest, largest if self.norm_limit is None else self.norm_limit)
+        limit = min(LARGEST_NORM[self.dtype], np.inf if self.norm_limit is None else self.norm_limit)
         if norm > limit:
             raise UpdateRejected(client, "norm", f"its norm is {norm:.4g}, the limit is {limit:.4g}")
         return adopted

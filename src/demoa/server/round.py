@@ -12,6 +12,26 @@ from numpy.typing import NDArray
 from demoa.core.types import Floats
 
 ClientId: TypeAlias = str | int
+"""How a client is called: what JSON can hold, and so what a saved state can."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What the caller passes on to the clients of a round.
+
+    Attributes:
+        number: Counts from 1; a client sends it back with its vector.
+        parameters: What the clients differentiate at, (d,).
+        asked: Who is to answer.
+        keep: For clients that keep their own momentum: m <- keep[client] m + gain g.
+        gain: See keep.
+    """
+
+    number: int
+    parameters: Any
+    asked: tuple[ClientId, ...]
+    keep: Mapping[ClientId, float]
+    gain: float
 
 
 @dataclass
@@ -25,24 +45,6 @@ class OpenRound:
     lr: float
     accepted: list[ClientId] = field(default_factory=list)
     rejected: dict[ClientId, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Round:
-    """What the caller passes on to the clients of a round.
-
-    Attributes:
-        number: Counts from 1; a client sends it back with its vector.
-        parameters: What the clients differentiate at, (d,).
-        asked: Who is to answer.
-        keep, gain: For clients that keep their own momentum: m <- keep[client] m + gain g.
-    """
-
-    number: int
-    parameters: Any
-    asked: tuple[ClientId, ...]
-    keep: Mapping[ClientId, float]
-    gain: float
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,18 @@ from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
 from demoa.aggregation.stores import DenseStore, Store
-from demoa.aggregation.stores.saved import matching
-from demoa.core.arrays import check_floats, dtype_name, frozen, on_cpu, to_numpy
-from demoa.core.errors import ConfigError, RoundError, StoreError, UpdateRejected
-from demoa.core.registry import build, describe, require
+from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, on_cpu
+from demoa.core.checks import positive, require, share, whole_number
+from demoa.core.errors import ConfigError, RoundError, UpdateRejected
+from demoa.core.registry import build, describe
 from demoa.core.seeding import generator
 from demoa.core.types import Floats
-from demoa.server import checkpoint
 from demoa.server.algorithms import ALGORITHMS, Algorithm
 from demoa.server.algorithms.algorithm import RoundView
 from demoa.server.gate import Gate
+from demoa.server.roster import Roster
 from demoa.server.round import ClientId, OpenRound, Round, RoundReport
+from demoa.server.state import ServerState, load_state, save_state
 
 
 class Server:
@@ -70,53 +71,63 @@ class Server:
     ) -> None:
         """Start at round 0 with zero rows."""
         check_floats(parameters, 1, "parameters")
-        self.clients: tuple[ClientId, ...] = tuple(range(clients) if isinstance(clients, int) else clients)
-        self._index = {client: index for index, client in enumerate(self.clients)}
-        require(len(self.clients) >= 1, "clients", clients, "at least one")
-        require(len(self._index) == len(self.clients), "clients", clients, "names without duplicates")
-        require(lr > 0, "lr", lr, "above 0")
         require(momentum in ("server", "client"), "momentum", momentum, "'server' or 'client'")
-        require(norm_limit is None or norm_limit > 0, "norm_limit", norm_limit, "above 0, or None")
-        self.algorithm = build("algorithm", ALGORITHMS, algorithm)
+        self._roster = Roster(clients)
+        self.algorithm = build("algorithm", Algorithm, ALGORITHMS, algorithm)  # type: ignore[type-abstract]
         self.aggregator = Aggregator(rule, f=f, mixing=mixing)
-        self.aggregator.check(len(self.clients))
-        self.lr = lr
+        self.aggregator.check(len(self._roster))
+        if self.aggregator.rule.names_a_row and not self.algorithm.delayed:
+            raise ConfigError(
+                f"{type(self.aggregator.rule).__name__} points at one client's row, "
+                f"and {type(self.algorithm).__name__} sees only the clients of a round; use demoa, hold or mifa"
+            )
+        self.lr = positive("lr", lr)
         self.momentum = momentum
-        self.seed = seed
-        self._like = parameters[:0]
-        self._gate = Gate(len(parameters), dtype_name(parameters), norm_limit)
-        self._centre = len(self.clients) if self.aggregator.rule.uses_centre else None
-        self._estimate = len(self.clients) + (self._centre is not None) if self.algorithm.uses_estimate else None
-        rows = len(self.clients) + (self._centre is not None) + (self._estimate is not None)
-        store = _empty_store(rows, parameters)
-        self._cache = RowCache(store)
+        self.seed = whole_number("seed", seed)
+        self._gate = Gate(
+            len(parameters),
+            dtype_name(parameters),
+            None if norm_limit is None else positive("norm_limit", norm_limit),
+        )
+        own_rows = iter(range(len(self._roster), len(self._roster) + 2))
+        self._centre = next(own_rows) if self.aggregator.rule.uses_centre else None
+        self._estimate = next(own_rows) if self.algorithm.uses_estimate else None
+        store = _empty_store(next(own_rows, len(self._roster) + 2), parameters)
         start = store.adopt(parameters)
-        self._parameters = store.blended(start, 1.0, 0.0, start)
-        self._scale = np.ones(len(self.clients))
-        self._last_seen = np.zeros(len(self.clients), np.int64)
-        self._number = 0
+        require(bool(abs(start).max() <= LARGEST_NORM[self._gate.dtype]), "parameters", "NaN or infinity", "finite")
+        self._like = parameters[:0].detach().clone() if hasattr(parameters, "detach") else np.empty(0)
+        self._state = ServerState(
+            cache=RowCache(store),
+            parameters=store.blended(start, 1.0, 0.0, start),
+            scale=np.ones(len(self._roster)),
+            last_seen=np.zeros(len(self._roster), np.int64),
+        )
         self._open: OpenRound | None = None
         self._lock = RLock()
 
     @property
+    def clients(self) -> tuple[ClientId, ...]:
+        """The names of the clients, in the order of their rows."""
+        return self._roster.names
+
+    @property
     def round(self) -> int:
-        """How many rounds have ended."""
-        return self._number
+        """How many rounds have begun."""
+        return self._state.round
 
     @property
     def parameters(self) -> Any:
         """The current parameters, (d,), in the caller's library: a read-only array, or a new tensor."""
         with self._lock:
-            return frozen(self._like, self._parameters)
+            return frozen(self._like, self._state.parameters)
 
     def momentum_of(self, client: ClientId) -> Any:
         """Return a copy of the momentum that the server holds for a client, (d,)."""
         with self._lock:
-            if client not in self._index:
-                raise ConfigError(f"no client {client!r} is on the roster of {len(self.clients)}")
-            row = self._cache.store.read(self._index[client])
-            scale = float(self._scale[self._index[client]])
-            return frozen(self._like, self._cache.store.blended(row, scale, 0.0, row))
+            index = self._roster.row(client)
+            store = self._state.cache.store
+            row = store.read(index)
+            return frozen(self._like, store.blended(row, float(self._state.scale[index]), 0.0, row))
 
     def begin_round(
         self,
@@ -136,30 +147,41 @@ class Server:
 
         Raises:
             RoundError: A round is already open.
-            ConfigError: Someone asked is not on the roster, or a full first round does not ask everyone.
+            ConfigError: Someone asked is not on the roster, a full first round does not ask everyone, or a value
+                is not allowed. Nothing has changed then.
         """
         with self._lock:
             if self._open is not None:
                 raise RoundError(f"round {self._open.number} is still open; call end_round() first")
-            names = self.clients if asked is None else tuple(dict.fromkeys(asked))
-            strangers = [name for name in names if name not in self._index]
-            if strangers:
-                raise ConfigError(f"asked clients that are not on the roster: {strangers[:5]}")
-            first = self._number == 0
-            if first and self.algorithm.full_first_round and len(names) < len(self.clients):
+            rows = self._roster.rows(asked)
+            state, first, n = self._state, self._state.round == 0, len(self._roster)
+            if first and self.algorithm.full_first_round and len(rows) < n:
                 raise ConfigError(
-                    f"the first round must ask all {len(self.clients)} clients, got {len(names)}; "
+                    f"the first round must ask all {n} clients, got {len(rows)}; "
                     "ask everyone, or make the algorithm with full_first_round=False"
                 )
-            require(lr is None or lr > 0, "lr", lr, "above 0")
-            recursion = self.algorithm.recursion(first=first, alpha=alpha, p=p)
-            self._scale = self._scale * recursion.decay
-            self._number += 1
-            keep = recursion.keep * self._scale
-            step = float(self.lr if lr is None else lr)
-            self._open = OpenRound(self._number, frozenset(names), keep, recursion.gain, step)
-            shares = {name: float(keep[self._index[name]]) for name in names}
-            return Round(self._number, self.parameters, names, shares, recursion.gain)
+            for name, given in (("alpha", alpha), ("p", p)):
+                taken = given is None or name in self.algorithm.takes
+                require(taken, name, given, f"left out, as {type(self.algorithm).__name__} has none")
+            recursion = self.algorithm.recursion(
+                first=first,
+                alpha=None if alpha is None else share("alpha", alpha),
+                p=None if p is None else _shares("p", p, n),
+            )
+            step = self.lr if lr is None else positive("lr", lr)
+            scale = state.scale * recursion.decay
+            keep = recursion.keep * scale
+            names = tuple(self.clients[row] for row in rows)
+            task = Round(
+                number=state.round + 1,
+                parameters=self.parameters,
+                asked=names,
+                keep={name: float(keep[row]) for name, row in zip(names, rows, strict=True)},
+                gain=recursion.gain,
+            )
+            state.scale, state.round = scale, task.number
+            self._open = OpenRound(task.number, frozenset(names), keep, recursion.gain, step)
+            return task
 
     def submit(self, client: ClientId, vector: Any, *, round: int | None = None) -> None:
         """Take one client's vector into its row.
@@ -174,48 +196,57 @@ class Server:
                 its is accepted in the same round; everything else is as before.
         """
         with self._lock:
+            state = self._state
+            index = self._roster.find(client)
+            name = client if index is None else self.clients[index]
             try:
-                current = self._gate.check_sender(client, client in self._index, self._open, round)
-                adopted = self._gate.check_vector(client, vector, self._cache.store)
+                current = self._gate.check_sender(name, index is not None, self._open, round)
+                adopted = self._gate.check_vector(name, vector, state.cache.store)
             except UpdateRejected as refusal:
-                if self._open is not None and client in self._open.asked and client not in self._open.accepted:
-                    self._open.rejected[client] = refusal.reason
+                if index is not None and self._open is not None:
+                    self._note_refusal(self._open, name, refusal.reason)
                 raise
-            index = self._index[client]
             keep, gain = (current.keep[index], current.gain) if self.momentum == "server" else (0.0, 1.0)
-            self._cache.blend(index, float(keep), gain, adopted)
-            self._scale[index] = 1.0
-            self._last_seen[index] = current.number
-            current.accepted.append(client)
-            current.rejected.pop(client, None)
+            state.cache.blend(self._roster.row(name), float(keep), gain, adopted)
+            state.scale[index] = 1.0
+            state.last_seen[index] = current.number
+            current.accepted.append(name)
+            current.rejected.pop(name, None)
+
+    @staticmethod
+    def _note_refusal(current: OpenRound, name: ClientId, reason: str) -> None:
+        if name in current.asked and name not in current.accepted:
+            current.rejected[name] = reason
 
     def end_round(self) -> RoundReport:
         """Close the round: aggregate, step, and report. A round without vectors does not fail.
 
         Raises:
-            RoundError: No round is open.
+            RoundError: No round is open, or the step would overflow; the round is then closed without one.
         """
         with self._lock:
             current = self._open
             if current is None:
                 raise RoundError("no round is open; call begin_round() first")
-            outcome, f = self._aggregate(current)
-            if outcome is not None:
-                self._step(outcome, current)
-            self._open = None
-            return self._report(current, outcome, f)
+            try:
+                outcome, f = self._aggregate(current)
+                if outcome is not None:
+                    self._step(outcome, current)
+                return self._report(current, outcome, f)
+            finally:
+                # Whatever a rule of the caller's own may raise, the server can go on with the next round.
+                self._open = None
 
     def _aggregate(self, current: OpenRound) -> tuple[Aggregate | None, int | None]:
         """Return the aggregate of this round's rows and the f that was used; (None, None) for no step."""
-        cache = self._cache
+        cache = self._state.cache
         view = RoundView(
-            scale=self._scale,
-            accepted=np.array(sorted(self._index[client] for client in current.accepted), np.intp),
+            scale=self._state.scale,
+            accepted=self._accepted_rows(current),
             rows=cache.store.rows,
             products=cache.products,
             estimate=self._estimate,
-            lr=current.lr,
-            first=current.number == 1,
+            last_lr=self._state.last_lr,
         )
         selection = self.algorithm.selection(view)
         if selection is None:
@@ -224,26 +255,30 @@ class Server:
         if not self.algorithm.delayed:
             f = min(f, self.aggregator.tolerance(len(selection)))
         stream = generator(self.seed, "mixing", current.number)
-        aggregate = self.aggregator.apply(cache, selection, f=f, centre=self._centre, generator=stream)
-        return aggregate, f
+        return self.aggregator.apply(cache, selection, f=f, centre=self._centre, generator=stream), f
 
     def _step(self, outcome: Aggregate, current: OpenRound) -> None:
-        """Keep the server's own rows in step with the aggregate, and move the parameters."""
+        """Move the parameters, and keep the server's own rows in step with the aggregate."""
+        state, store = self._state, self._state.cache.store
         direction = outcome.vector
-        if self._centre is not None:
-            self._cache.blend(self._centre, 0.0, 1.0, outcome.vector)
         if self._estimate is not None:
-            self._cache.blend(self._estimate, 1.0, 1.0, outcome.vector)
-            direction = self._cache.store.read(self._estimate)
-        self._parameters = self._cache.store.blended(self._parameters, 1.0, -current.lr, direction)
+            direction = store.blended(store.read(self._estimate), 1.0, 1.0, outcome.vector)
+        moved = store.blended(state.parameters, 1.0, -current.lr, direction)
+        if not np.isfinite(store.squared_norm(moved)):
+            raise RoundError(f"round {current.number} would make the parameters infinite; lower lr, or set norm_limit")
+        if self._centre is not None:
+            state.cache.blend(self._centre, 0.0, 1.0, outcome.vector)
+        if self._estimate is not None:
+            state.cache.blend(self._estimate, 0.0, 1.0, direction)
+        state.parameters, state.last_lr = moved, current.lr
 
     def _report(self, current: OpenRound, outcome: Aggregate | None, f: int | None) -> RoundReport:
         weights = None
         if outcome is not None and outcome.weights is not None:
-            # The aggregate weighs stored rows; a client's own weight is that of scale times its row.
-            stored, scale = outcome.weights[: len(self.clients)], self._scale
-            weights = np.divide(stored, scale, out=np.zeros_like(stored), where=scale > 0)
+            weights = np.zeros(len(self._roster))
+            weights[slice(None) if self.algorithm.delayed else self._accepted_rows(current)] = outcome.weights
         absent = current.asked - set(current.accepted)
+        seen = self._state.last_seen
         return RoundReport(
             number=current.number,
             parameters=self.parameters,
@@ -252,9 +287,12 @@ class Server:
             rejected=dict(current.rejected),
             f=f,
             weights=weights,
-            staleness=np.where(self._last_seen > 0, current.number - self._last_seen, -1),
+            staleness=np.where(seen > 0, current.number - seen, -1),
             notes={} if outcome is None else outcome.notes,
         )
+
+    def _accepted_rows(self, current: OpenRound) -> np.ndarray[Any, np.dtype[np.intp]]:
+        return np.array(sorted(self._roster.row(name) for name in current.accepted), np.intp)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to a file, between two rounds; a crash leaves the old file or the new.
@@ -266,18 +304,13 @@ class Server:
         with self._lock:
             if self._open is not None:
                 raise RoundError(f"round {self._open.number} is open; end it before saving")
-            arrays = {
-                "parameters": to_numpy(self._parameters),
-                "scale": self._scale,
-                "last_seen": self._last_seen,
-                "products": self._cache.known_products,
-                **{f"store.{name}": array for name, array in self._cache.store.arrays().items()},
-            }
-            header = {"round": self._number, "stale": self._cache.stale, "made_with": self._made_with()}
-            checkpoint.write(path, header, arrays)
+            save_state(path, self._state, self._made_with())
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Take over the state in a file; training then goes on bit for bit as if it had not stopped.
+
+        Settings must agree with those of the server that saved it, but for `lr` and `norm_limit`, which may be
+        changed on the way.
 
         Raises:
             RoundError: A round is open.
@@ -286,22 +319,7 @@ class Server:
         with self._lock:
             if self._open is not None:
                 raise RoundError(f"round {self._open.number} is open; end it before loading")
-            header, arrays = checkpoint.read(path)
-            for key, mine in self._made_with().items():
-                if header["made_with"].get(key) != mine:
-                    saved = header["made_with"].get(key)
-                    raise StoreError(f"{path} was saved by a server with {key} = {saved}, this one has {mine}")
-            n, rows = len(self.clients), self._cache.store.rows
-            store = self._cache.store.loaded(
-                {name.removeprefix("store."): array for name, array in arrays.items() if name.startswith("store.")}
-            )
-            products = matching(arrays, "products", (rows, rows), np.dtype(np.float64))
-            scale = matching(arrays, "scale", (n,), np.dtype(np.float64))
-            last_seen = matching(arrays, "last_seen", (n,), np.dtype(np.int64))
-            parameters = matching(arrays, "parameters", (self._gate.width,), np.dtype(self._gate.dtype))
-            self._cache = RowCache(store, products=products, stale=header["stale"])
-            self._parameters = store.adopt(parameters)
-            self._scale, self._last_seen, self._number = scale, last_seen, header["round"]
+            self._state = load_state(path, self._state, self._made_with())
 
     def _made_with(self) -> dict[str, Any]:
         """Return, as JSON holds it, all that must agree between a server that saves and one that loads."""
@@ -316,6 +334,15 @@ class Server:
             "momentum": self.momentum,
             "seed": self.seed,
         }
+
+
+def _shares(what: str, got: Any, n: int) -> float | Floats:
+    """Return got as one share, or as n of them."""
+    if np.ndim(got) == 0:
+        return share(what, got)
+    values = np.array([share(what, value) for value in got])
+    require(values.shape == (n,), what, got, f"one number, or one for each of the {n} clients")
+    return values
 
 
 def _empty_store(rows: int, parameters: Any) -> Store:

@@ -6,6 +6,8 @@ and averaged: the rows are read once, and no mixed row is ever built.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit
@@ -51,7 +53,7 @@ def _run(
     return out
 
 
-def _extreme(name: str):
+def _extreme(name: str) -> Any:
     """Make the function (a, b) -> min or max that compiles to one instruction on whole registers.
 
     Python's min and max compile to a branch, which the compiler turns into masked stores, four times

@@ -3,7 +3,7 @@
 A product of two float32 numbers is exact in float64, so the only error is that of the additions.
 A sum of d terms runs through at most BLOCK + d / BLOCK of them in a row, hence
 
-    |computed - exact| <= relative_error(d) * |x| |y|        (d = 1.2 M: 5e-13)
+    |computed - exact| <= relative_error(d) * |x| |y|        (d = 1.2 M: 3e-13)
 
 and that is the worst case; what is seen is 1e-15. So |x|^2 + |y|^2 - 2 <x, y> loses its digits only for
 rows that agree to about six places, where rounding the rows to float32 has already done as much harm.

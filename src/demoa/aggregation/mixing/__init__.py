@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from demoa.aggregation.mixing.adaptive_clip import AdaptiveClip
 from demoa.aggregation.mixing.bucketing import Bucketing
-from demoa.aggregation.mixing.clip import AdaptiveClip, Clip
+from demoa.aggregation.mixing.clip import Clip
 from demoa.aggregation.mixing.mixing import Mixing
 from demoa.aggregation.mixing.nearest_neighbours import NearestNeighbours
 

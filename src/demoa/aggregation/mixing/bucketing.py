@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from demoa.aggregation.mixing.mixing import Mixing
 from demoa.aggregation.table import Table
-from demoa.core.registry import require
+from demoa.core.checks import whole_number
 from demoa.core.types import Floats
 
 
@@ -25,10 +26,12 @@ class Bucketing(Mixing):
     Reference: Karimireddy, He, Jaggi, ICLR 2022.
     """
 
+    keeps_rows: ClassVar[bool] = False
+
     size: int = 2
 
     def __post_init__(self) -> None:
-        require(self.size >= 1, "bucketing: size", self.size, "at least 1")
+        whole_number("bucketing: size", self.size, least=1)
 
     def rows_out(self, rows: int) -> int:
         """Return the number of groups."""

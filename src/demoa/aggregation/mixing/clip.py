@@ -1,4 +1,4 @@
-"""Clipping of long rows: to a fixed radius, or to one that follows the rows (ARC)."""
+"""Clipping of long rows to a fixed radius."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from demoa.aggregation.mixing.mixing import Mixing
 from demoa.aggregation.table import Table
-from demoa.core.registry import require
+from demoa.core.checks import positive
 from demoa.core.types import Floats
 
 
@@ -23,25 +23,11 @@ class Clip(Mixing):
     radius: float
 
     def __post_init__(self) -> None:
-        require(self.radius > 0, "clip: radius", self.radius, "above 0")
+        positive("clip: radius", self.radius)
 
     def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
         """Return the factors on the diagonal."""
         return np.diag(clip_factors(table.squared_norms, self.radius))
-
-
-@dataclass(frozen=True)
-class AdaptiveClip(Mixing):
-    """The k = floor(2 (f / n) (n - f)) longest rows are scaled down to the length of the next one.
-
-    Reference: Allouah, Guerraoui, Gupta, Jellouli, Rizk, Stephan, ICLR 2025 (ARC).
-    """
-
-    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
-        """Return the factors on the diagonal."""
-        clipped = 2 * f * (table.rows - f) // table.rows
-        radius = np.sqrt(np.sort(table.squared_norms)[table.rows - clipped - 1])
-        return np.diag(clip_factors(table.squared_norms, float(radius)))
 
 
 def clip_factors(squared_norms: Floats, radius: float) -> Floats:

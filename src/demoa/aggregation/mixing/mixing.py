@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ class Mixing(ABC):
 
     No mixed row is ever built: the rule sees the mixed table, and its weights are carried back.
     """
+
+    keeps_rows: ClassVar[bool] = True
+    """Whether row i that comes out still stands for client i."""
 
     def rows_out(self, rows: int) -> int:
         """Return how many rows come out of `rows`."""

@@ -10,7 +10,7 @@ import numpy as np
 from demoa.aggregation.decision import Combination
 from demoa.aggregation.rules.rule import Rule, minority
 from demoa.aggregation.table import Table
-from demoa.core.registry import require
+from demoa.core.checks import positive, whole_number
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class CenteredClip(Rule):
     steps: int = 3
 
     def __post_init__(self) -> None:
-        require(self.tau > 0, "centered_clip: tau", self.tau, "above 0")
-        require(self.steps >= 1, "centered_clip: steps", self.steps, "at least 1")
+        positive("centered_clip: tau", self.tau)
+        whole_number("centered_clip: steps", self.steps, least=1)
 
     def tolerance(self, rows: int) -> int:
         """Return the largest minority."""

@@ -9,7 +9,7 @@ import numpy as np
 from demoa.aggregation.decision import Combination
 from demoa.aggregation.rules.rule import Rule, minority
 from demoa.aggregation.table import Table
-from demoa.core.registry import require
+from demoa.core.checks import positive, whole_number
 
 MOST_STEPS = 10_000
 """Where `tol` gives up: Weiszfeld's method can be slow when the answer is one of the rows."""
@@ -39,9 +39,10 @@ class GeometricMedian(Rule):
     tol: float | None = None
 
     def __post_init__(self) -> None:
-        require(self.steps >= 1, "geometric_median: steps", self.steps, "at least 1")
-        require(self.nu > 0, "geometric_median: nu", self.nu, "above 0")
-        require(self.tol is None or self.tol > 0, "geometric_median: tol", self.tol, "above 0")
+        whole_number("geometric_median: steps", self.steps, least=1)
+        positive("geometric_median: nu", self.nu)
+        if self.tol is not None:
+            positive("geometric_median: tol", self.tol)
 
     def tolerance(self, rows: int) -> int:
         """Return the largest minority."""

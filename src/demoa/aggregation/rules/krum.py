@@ -9,7 +9,7 @@ import numpy as np
 from demoa.aggregation.decision import Combination, average_of
 from demoa.aggregation.rules.rule import Rule
 from demoa.aggregation.table import Table
-from demoa.core.registry import require
+from demoa.core.checks import whole_number
 from demoa.core.types import Floats
 
 
@@ -42,7 +42,7 @@ class MultiKrum(Rule):
     """The average of the `count` rows with the least Krum scores.
 
     Args:
-        count: How many rows to average; None means n - f, all that can be honest.
+        count: How many rows to average; None means n - f, all that can be honest, and more are never taken.
 
     >>> import demoa
     >>> rows = np.array([[0.0], [1.0], [2.0], [3.0], [99.0]])
@@ -55,7 +55,8 @@ class MultiKrum(Rule):
     count: int | None = None
 
     def __post_init__(self) -> None:
-        require(self.count is None or self.count >= 1, "multi_krum: count", self.count, "at least 1")
+        if self.count is not None:
+            whole_number("multi_krum: count", self.count, least=1)
 
     def tolerance(self, rows: int) -> int:
         """Return the largest f with rows >= 2 f + 3."""
@@ -64,8 +65,7 @@ class MultiKrum(Rule):
     def decide(self, table: Table, f: int) -> Combination:
         """Return equal weights on the rows with the least scores."""
         most = table.rows - f
-        count = most if self.count is None else self.count
-        require(count <= most, "multi_krum: count", count, f"at most n - f = {most}")
+        count = most if self.count is None else min(self.count, most)
         order = np.argsort(scores(table.squared_distances, f), kind="stable")
         return average_of(order[:count], table.rows)
 
@@ -78,4 +78,5 @@ def scores(squared_distances: Floats, f: int) -> Floats:
     neighbours = max(1, rows - f - 2)
     others = squared_distances.copy()
     np.fill_diagonal(others, np.inf)
-    return np.partition(others, neighbours - 1, axis=1)[:, :neighbours].sum(axis=1)
+    nearest: Floats = np.partition(others, neighbours - 1, axis=1)[:, :neighbours]
+    return np.asarray(nearest.sum(axis=1))

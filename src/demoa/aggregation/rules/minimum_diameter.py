@@ -11,15 +11,19 @@ from numpy.typing import NDArray
 from demoa.aggregation.decision import Combination, average_of
 from demoa.aggregation.rules.rule import Rule, minority
 from demoa.aggregation.table import Table
+from demoa.core.checks import require
 from demoa.core.types import Floats
+
+MOST_F = 16
+"""Up to here the worst case takes seconds."""
 
 
 @dataclass(frozen=True)
 class MinimumDiameter(Rule):
     """The average of the n - f rows whose largest pairwise distance is least.
 
-    Several groups can share the least diameter, since one pair of rows decides it: of those, the group
-    with the least sum of squared distances is taken.
+    Several groups can share the least diameter, since one pair of rows decides it: of those that leave out a
+    minimal set of rows, the one with the least sum of squared distances is taken.
 
     Trying all groups would take n choose f steps. Here a diameter t is possible if the pairs farther
     apart than t can be cut by leaving out f rows, a vertex cover, found in at most 2^f steps.
@@ -31,6 +35,10 @@ class MinimumDiameter(Rule):
 
     Reference: El Mhamdi, Guerraoui, Guirguis, Hoang, Rouault, PODC 2020; Rousseeuw 1985.
     """
+
+    def check(self, rows: int, f: int) -> None:
+        """Refuse a search that faulty rows could make endless."""
+        require(f <= MOST_F, "mda: f", f, f"at most {MOST_F}, as it may search 2^f groups; caf and nnm scale")
 
     def tolerance(self, rows: int) -> int:
         """Return the largest minority."""

@@ -19,6 +19,12 @@ class Rule(ABC):
     uses_centre: ClassVar[bool] = False
     """Whether it starts from the previous aggregate, which the server then keeps as one more row."""
 
+    names_a_row: ClassVar[bool] = False
+    """Whether an option points at one row, so that every client must keep its place among the rows."""
+
+    def check(self, rows: int, f: int) -> None:  # noqa: B027
+        """Raise ConfigError if the options do not fit that many rows, or the work would never end."""
+
     @abstractmethod
     def tolerance(self, rows: int) -> int:
         """Return the largest number of faulty rows out of `rows` that the definition admits."""

@@ -34,6 +34,14 @@ class SmallestEigenvalue(Rule):
     Reference: Allouah, Guerraoui, Gupta, Pinot, Stephan, ICML 2023.
     """
 
+    def check(self, rows: int, f: int) -> None:
+        """Refuse more groups than can be tried."""
+        if comb(rows, f) > MOST_GROUPS:
+            raise ConfigError(
+                f"smea tries all groups of {rows - f} out of {rows} rows: {comb(rows, f):,} of them, "
+                f"more than {MOST_GROUPS:,}; use caf, which scales, or fewer rows (bucketing)"
+            )
+
     def tolerance(self, rows: int) -> int:
         """Return the largest minority."""
         return minority(rows)
@@ -41,11 +49,6 @@ class SmallestEigenvalue(Rule):
     def decide(self, table: Table, f: int) -> Combination:
         """Return equal weights on the best group."""
         size = table.rows - f
-        if comb(table.rows, f) > MOST_GROUPS:
-            raise ConfigError(
-                f"smea tries all groups of {size} out of {table.rows} rows: {comb(table.rows, f):,} of them, "
-                f"more than {MOST_GROUPS:,}; use caf, which scales, or fewer rows (bucketing)"
-            )
         groups = combinations(range(table.rows), size)
         least, best = np.inf, np.arange(size)
         while batch := list(islice(groups, BATCH)):

@@ -25,4 +25,4 @@ def principal(gram: Floats, weights: Floats) -> tuple[float, Floats]:
     if values[-1] <= 0.0:
         return 0.0, np.zeros(len(gram))
     along = products @ (root * vectors[:, -1])
-    return float(values[-1]), along**2 / values[-1]
+    return float(values[-1]), (along / np.sqrt(values[-1])) ** 2

@@ -34,7 +34,7 @@ class DenseStore:
 
     def read(self, index: int) -> NDArray[np.floating]:
         """Return a copy of one row, (d,)."""
-        return self._rows[index].copy()
+        return np.array(self._rows[index])
 
     def blend(self, index: int, keep: float, gain: float, vector: NDArray[np.floating]) -> None:
         """Set row `index` to keep * row + gain * vector."""

@@ -14,8 +14,8 @@ from demoa.aggregation.stores.saved import matching
 from demoa.core.arrays import dtype_name
 from demoa.core.types import Floats
 
-BLOCK = 1 << 18
-"""Columns that are converted to float64, or sorted, at a time: bounds the extra memory."""
+BLOCK_ENTRIES = 1 << 22
+"""Numbers that are converted to float64, or sorted, at a time: bounds the extra memory."""
 
 
 class DeviceStore:
@@ -51,15 +51,18 @@ class DeviceStore:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
         total = torch.zeros(len(fresh), self.rows, dtype=torch.float64, device=self._rows.device)
         index = torch.as_tensor(fresh, device=self._rows.device)
-        for block in self._rows.split(BLOCK, dim=1):
+        for block in self._blocks():
             wide = block.double()
             total += wide[index] @ wide.T
-        return total.cpu().numpy()
+        products = total.cpu().numpy()
+        square = products[:, fresh]
+        products[:, fresh] = (square + square.T) / 2
+        return products
 
     def combine(self, weights: Floats) -> torch.Tensor:
         """Return weights @ rows, (d,)."""
         row = torch.as_tensor(weights, device=self._rows.device)
-        parts = [row @ block.double() for block in self._rows.split(BLOCK, dim=1)]
+        parts = [row @ block.double() for block in self._blocks()]
         return torch.cat(parts).to(self._rows.dtype)
 
     def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> torch.Tensor:
@@ -68,7 +71,7 @@ class DeviceStore:
         if isinstance(decision, NearMedian):
             mixing = mixing[torch.as_tensor(decision.chosen, device=mixing.device)]
         parts = []
-        for block in self._rows.split(BLOCK, dim=1):
+        for block in self._blocks():
             ranked = (mixing @ block).sort(dim=0).values.double()
             if isinstance(decision, RankMean):
                 parts.append(ranked[decision.low : decision.high + 1].mean(dim=0))
@@ -76,9 +79,12 @@ class DeviceStore:
                 parts.append(_near_median(ranked, decision.keep))
         return torch.cat(parts).to(self._rows.dtype)
 
+    def _blocks(self) -> tuple[torch.Tensor, ...]:
+        return torch.split(self._rows, max(1, BLOCK_ENTRIES // self.rows), dim=1)
+
     def squared_norm(self, vector: torch.Tensor) -> float:
         """Return |vector|^2; it is not finite where the vector is not."""
-        return float(sum(float(part.double().square().sum()) for part in vector.split(BLOCK)))
+        return sum((float(part.double().square().sum()) for part in torch.split(vector, BLOCK_ENTRIES)), 0.0)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the rows, by name, in main memory."""

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 
 from demoa.server.algorithms.algorithm import Algorithm
 from demoa.server.algorithms.demoa import Demoa
-from demoa.server.algorithms.fedavg import FedAvg, FedCM
-from demoa.server.algorithms.hold import Hold, Mifa
+from demoa.server.algorithms.fedavg import FedAvg
+from demoa.server.algorithms.fedcm import FedCM
+from demoa.server.algorithms.hold import Hold
 from demoa.server.algorithms.marina_pp import MarinaPP
+from demoa.server.algorithms.mifa import Mifa
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = {
     "demoa": Demoa,

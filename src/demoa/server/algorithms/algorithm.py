@@ -34,8 +34,7 @@ class RoundView:
         rows: How many rows the cache has: those of the clients, then the server's own.
         products: Gives the inner products of all stored rows, (rows, rows).
         estimate: Which stored row holds the running estimate, for algorithms that keep one.
-        lr: The step size.
-        first: Whether this is the first round.
+        last_lr: The step size of the last step that was made; None if there was none yet.
     """
 
     scale: Floats
@@ -43,8 +42,7 @@ class RoundView:
     rows: int
     products: Callable[[], Floats]
     estimate: int | None
-    lr: float
-    first: bool
+    last_lr: float | None
 
 
 class Algorithm(ABC):
@@ -53,6 +51,9 @@ class Algorithm(ABC):
     delayed: ClassVar[bool]
     """Whether the rule sees the rows of all clients, so that f holds in every round, or only those of the
     clients that took part, so that f is capped at what the rule can take of so few."""
+
+    takes: ClassVar[frozenset[str]] = frozenset()
+    """Which of alpha and p may be given anew each round."""
 
     uses_estimate: ClassVar[bool] = False
     """Whether the server steps along a running sum of aggregates, kept as one more row."""
@@ -67,6 +68,12 @@ class Algorithm(ABC):
     def selection(self, view: RoundView) -> Floats | None:
         """Return which combinations of the stored rows the rule sees, (m, rows); None for no step."""
 
+    def _alpha(self, own: float, given: float | None, first: bool) -> float:
+        """Return the alpha of this round: the given one, 1 in a full first round, or the algorithm's own."""
+        if given is not None:
+            return given
+        return 1.0 if first and self.full_first_round else own
+
 
 def all_rows(view: RoundView) -> Floats:
     """Return the selection of every client's row, at its present scale, (n, rows)."""
@@ -79,4 +86,6 @@ def accepted_rows(view: RoundView) -> Floats | None:
     """Return the selection of the rows of the clients that took part, (k, rows); None if there are none."""
     if len(view.accepted) == 0:
         return None
-    return all_rows(view)[view.accepted]
+    selection = np.zeros((len(view.accepted), view.rows))
+    selection[np.arange(len(view.accepted)), view.accepted] = view.scale[view.accepted]
+    return selection

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from demoa.core.registry import require
+from demoa.core.checks import share
 from demoa.core.types import Floats
 from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, all_rows
 
@@ -22,41 +20,30 @@ class Demoa(Algorithm):
 
     Args:
         alpha: The weight of a fresh gradient.
-        p: The probability that a client takes part, one for all or one each.
+        p: The probability that a client takes part; `Server.begin_round` takes one per client.
         full_first_round: Whether the first round has alpha = p = 1 and asks everyone, as in the theorem.
 
     Reference: Otsuka, Takezawa, Yamada, ICML 2026 (Algorithm 1).
     """
 
     delayed: ClassVar[bool] = True
+    takes: ClassVar[frozenset[str]] = frozenset({"alpha", "p"})
 
     alpha: float = 0.9
     p: float = 0.1
     full_first_round: bool = True
 
     def __post_init__(self) -> None:
-        check_alpha("demoa", self.alpha)
-        check_p("demoa", self.p)
+        share("demoa: alpha", self.alpha)
+        share("demoa: p", self.p)
 
     def recursion(self, *, first: bool, alpha: float | None, p: float | Floats | None) -> Recursion:
         """Return decay 1 - alpha p and gain alpha; alpha = p = 1 in a full first round."""
-        full = first and self.full_first_round
-        alpha = alpha if alpha is not None else 1.0 if full else self.alpha
-        p = p if p is not None else 1.0 if full else self.p
-        check_alpha("demoa", alpha)
-        check_p("demoa", p)
-        return Recursion(decay=1.0 - alpha * p, keep=1.0, gain=alpha)
+        weight = self._alpha(self.alpha, alpha, first)
+        if p is None:
+            p = 1.0 if first and self.full_first_round else self.p
+        return Recursion(decay=1.0 - weight * p, keep=1.0, gain=weight)
 
     def selection(self, view: RoundView) -> Floats:
         """Return all rows: the faulty ones stay a minority whoever took part."""
         return all_rows(view)
-
-
-def check_alpha(name: str, alpha: float) -> None:
-    """Raise ConfigError unless 0 < alpha <= 1."""
-    require(0.0 < alpha <= 1.0, f"{name}: alpha", alpha, "above 0 and at most 1")
-
-
-def check_p(name: str, p: float | Floats) -> None:
-    """Raise ConfigError unless every probability lies in (0, 1]."""
-    require(bool(np.all((np.asarray(p) > 0) & (np.asarray(p) <= 1))), f"{name}: p", p, "above 0 and at most 1")

@@ -1,0 +1,98 @@
+"""All that a server knows between two rounds, to and from a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demoa.aggregation.cache import RowCache
+from demoa.aggregation.stores.saved import matching
+from demoa.core.arrays import to_numpy
+from demoa.core.errors import StoreError
+from demoa.core.types import Floats
+from demoa.server import checkpoint
+
+
+@dataclass
+class ServerState:
+    """What a server knows between two rounds.
+
+    Attributes:
+        cache: The rows, those of the clients first, and their inner products.
+        parameters: x, (d,), in the library of the store.
+        scale: Client i's momentum is scale_i times its row, (n,).
+        last_seen: The round in which each client's vector was last taken, (n,); 0 for never.
+        round: How many rounds have begun.
+        last_lr: The step size of the last step that was made; None if there was none.
+    """
+
+    cache: RowCache
+    parameters: Any
+    scale: Floats
+    last_seen: NDArray[np.int64]
+    round: int = 0
+    last_lr: float | None = None
+
+
+def save_state(path: str | os.PathLike[str], state: ServerState, made_with: dict[str, Any]) -> None:
+    """Write the state, and what must agree in the server that loads it."""
+    arrays = {
+        "parameters": to_numpy(state.parameters),
+        "scale": state.scale,
+        "last_seen": state.last_seen,
+        "products": state.cache.known_products,
+        **{f"store.{name}": array for name, array in state.cache.store.arrays().items()},
+    }
+    header = {
+        "round": state.round,
+        "last_lr": state.last_lr,
+        "stale": state.cache.stale,
+        "made_with": made_with,
+    }
+    checkpoint.write(path, header, arrays)
+
+
+def load_state(path: str | os.PathLike[str], present: ServerState, made_with: dict[str, Any]) -> ServerState:
+    """Return the state in a file, checked against a server's present state, which is left as it is."""
+    header, arrays = checkpoint.read(path)
+    try:
+        return _checked_state(path, present, made_with, header, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(f"{path} does not hold the state of a server: {error!r}") from error
+
+
+def _checked_state(
+    path: str | os.PathLike[str],
+    present: ServerState,
+    made_with: dict[str, Any],
+    header: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+) -> ServerState:
+    saved = header["made_with"]
+    for key, mine in made_with.items():
+        if saved.get(key) != mine:
+            raise StoreError(f"{path} was saved by a server with {key} = {saved.get(key)}, this one has {mine}")
+    round_number, stale = header["round"], header["stale"]
+    if type(round_number) is not int or round_number < 0:
+        raise ValueError(f"round {round_number!r}")
+    if not all(type(row) is int and 0 <= row < present.cache.store.rows for row in stale):
+        raise ValueError(f"stale rows {stale!r}")
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise ValueError("an array that is not finite")
+    store = present.cache.store
+    rows, clients = store.rows, present.scale.shape
+    parameters = to_numpy(present.parameters)
+    loaded = store.loaded({k.removeprefix("store."): v for k, v in arrays.items() if k.startswith("store.")})
+    products = matching(arrays, "products", (rows, rows), np.dtype(np.float64))
+    return ServerState(
+        cache=RowCache(loaded, products=products, stale=stale),
+        parameters=store.adopt(matching(arrays, "parameters", parameters.shape, parameters.dtype)),
+        scale=matching(arrays, "scale", clients, np.dtype(np.float64)),
+        last_seen=matching(arrays, "last_seen", clients, np.dtype(np.int64)),
+        round=round_number,
+        last_lr=header["last_lr"],
+    )
