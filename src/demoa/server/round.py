@@ -46,6 +46,11 @@ class OpenRound:
     accepted: list[ClientId] = field(default_factory=list)
     rejected: dict[ClientId, str] = field(default_factory=dict)
 
+    def refuse(self, client: ClientId, reason: str) -> None:
+        """Note that a client's vector was refused, if it was asked and has no other in this round."""
+        if client in self.asked and client not in self.accepted:
+            self.rejected[client] = reason
+
 
 @dataclass(frozen=True)
 class RoundReport:

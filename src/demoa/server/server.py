@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from demoa.aggregation.aggregator import Aggregate, Aggregator
+from demoa.aggregation.aggregator import Aggregator
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
@@ -18,11 +18,10 @@ from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, on
 from demoa.core.checks import positive, require, share, whole_number
 from demoa.core.errors import ConfigError, RoundError, UpdateRejected
 from demoa.core.registry import build, describe
-from demoa.core.seeding import generator
 from demoa.core.types import Floats
 from demoa.server.algorithms import ALGORITHMS, Algorithm
-from demoa.server.algorithms.algorithm import RoundView
 from demoa.server.gate import Gate
+from demoa.server.optimizer import Optimizer, Step
 from demoa.server.roster import Roster
 from demoa.server.round import ClientId, OpenRound, Round, RoundReport
 from demoa.server.state import ServerState, load_state, save_state
@@ -75,24 +74,16 @@ class Server:
         self._roster = Roster(clients)
         self.algorithm = build("algorithm", Algorithm, ALGORITHMS, algorithm)  # type: ignore[type-abstract]
         self.aggregator = Aggregator(rule, f=f, mixing=mixing)
-        self.aggregator.check(len(self._roster))
-        if self.aggregator.rule.names_a_row and not self.algorithm.delayed:
-            raise ConfigError(
-                f"{type(self.aggregator.rule).__name__} points at one client's row, "
-                f"and {type(self.algorithm).__name__} sees only the clients of a round; use demoa, hold or mifa"
-            )
+        self.seed = whole_number("seed", seed)
+        self._optimizer = Optimizer(self.algorithm, self.aggregator, len(self._roster), self.seed)
         self.lr = positive("lr", lr)
         self.momentum = momentum
-        self.seed = whole_number("seed", seed)
         self._gate = Gate(
             len(parameters),
             dtype_name(parameters),
             None if norm_limit is None else positive("norm_limit", norm_limit),
         )
-        own_rows = iter(range(len(self._roster), len(self._roster) + 2))
-        self._centre = next(own_rows) if self.aggregator.rule.uses_centre else None
-        self._estimate = next(own_rows) if self.algorithm.uses_estimate else None
-        store = _empty_store(next(own_rows, len(self._roster) + 2), parameters)
+        store = _empty_store(self._optimizer.rows, parameters)
         start = store.adopt(parameters)
         require(bool(abs(start).max() <= LARGEST_NORM[self._gate.dtype]), "parameters", "NaN or infinity", "finite")
         self._like = parameters[:0].detach().clone() if hasattr(parameters, "detach") else np.empty(0)
@@ -203,8 +194,8 @@ class Server:
                 current = self._gate.check_sender(name, index is not None, self._open, round)
                 adopted = self._gate.check_vector(name, vector, state.cache.store)
             except UpdateRejected as refusal:
-                if index is not None and self._open is not None:
-                    self._note_refusal(self._open, name, refusal.reason)
+                if self._open is not None and index is not None:
+                    self._open.refuse(name, refusal.reason)
                 raise
             keep, gain = (current.keep[index], current.gain) if self.momentum == "server" else (0.0, 1.0)
             state.cache.blend(self._roster.row(name), float(keep), gain, adopted)
@@ -212,11 +203,6 @@ class Server:
             state.last_seen[index] = current.number
             current.accepted.append(name)
             current.rejected.pop(name, None)
-
-    @staticmethod
-    def _note_refusal(current: OpenRound, name: ClientId, reason: str) -> None:
-        if name in current.asked and name not in current.accepted:
-            current.rejected[name] = reason
 
     def end_round(self) -> RoundReport:
         """Close the round: aggregate, step, and report. A round without vectors does not fail.
@@ -229,54 +215,14 @@ class Server:
             if current is None:
                 raise RoundError("no round is open; call begin_round() first")
             try:
-                outcome, f = self._aggregate(current)
-                if outcome is not None:
-                    self._step(outcome, current)
-                return self._report(current, outcome, f)
+                accepted = np.array(sorted(map(self._roster.row, current.accepted)), np.intp)
+                step = self._optimizer.step(self._state, accepted, current.lr)
+                return self._report(current, step)
             finally:
                 # Whatever a rule of the caller's own may raise, the server can go on with the next round.
                 self._open = None
 
-    def _aggregate(self, current: OpenRound) -> tuple[Aggregate | None, int | None]:
-        """Return the aggregate of this round's rows and the f that was used; (None, None) for no step."""
-        cache = self._state.cache
-        view = RoundView(
-            scale=self._state.scale,
-            accepted=self._accepted_rows(current),
-            rows=cache.store.rows,
-            products=cache.products,
-            estimate=self._estimate,
-            last_lr=self._state.last_lr,
-        )
-        selection = self.algorithm.selection(view)
-        if selection is None:
-            return None, None
-        f = self.aggregator.f
-        if not self.algorithm.delayed:
-            f = min(f, self.aggregator.tolerance(len(selection)))
-        stream = generator(self.seed, "mixing", current.number)
-        return self.aggregator.apply(cache, selection, f=f, centre=self._centre, generator=stream), f
-
-    def _step(self, outcome: Aggregate, current: OpenRound) -> None:
-        """Move the parameters, and keep the server's own rows in step with the aggregate."""
-        state, store = self._state, self._state.cache.store
-        direction = outcome.vector
-        if self._estimate is not None:
-            direction = store.blended(store.read(self._estimate), 1.0, 1.0, outcome.vector)
-        moved = store.blended(state.parameters, 1.0, -current.lr, direction)
-        if not np.isfinite(store.squared_norm(moved)):
-            raise RoundError(f"round {current.number} would make the parameters infinite; lower lr, or set norm_limit")
-        if self._centre is not None:
-            state.cache.blend(self._centre, 0.0, 1.0, outcome.vector)
-        if self._estimate is not None:
-            state.cache.blend(self._estimate, 0.0, 1.0, direction)
-        state.parameters, state.last_lr = moved, current.lr
-
-    def _report(self, current: OpenRound, outcome: Aggregate | None, f: int | None) -> RoundReport:
-        weights = None
-        if outcome is not None and outcome.weights is not None:
-            weights = np.zeros(len(self._roster))
-            weights[slice(None) if self.algorithm.delayed else self._accepted_rows(current)] = outcome.weights
+    def _report(self, current: OpenRound, step: Step | None) -> RoundReport:
         absent = current.asked - set(current.accepted)
         seen = self._state.last_seen
         return RoundReport(
@@ -285,14 +231,11 @@ class Server:
             accepted=tuple(current.accepted),
             missing=tuple(name for name in self.clients if name in absent),
             rejected=dict(current.rejected),
-            f=f,
-            weights=weights,
+            f=None if step is None else step.f,
+            weights=None if step is None else step.weights,
             staleness=np.where(seen > 0, current.number - seen, -1),
-            notes={} if outcome is None else outcome.notes,
+            notes={} if step is None else step.aggregate.notes,
         )
-
-    def _accepted_rows(self, current: OpenRound) -> np.ndarray[Any, np.dtype[np.intp]]:
-        return np.array(sorted(self._roster.row(name) for name in current.accepted), np.intp)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to a file, between two rounds; a crash leaves the old file or the new.

@@ -1,0 +1,97 @@
+"""The arithmetic of a round's end: which rows are aggregated, and how the parameters move."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demoa.aggregation.aggregator import Aggregate, Aggregator
+from demoa.core.errors import ConfigError, RoundError
+from demoa.core.seeding import generator
+from demoa.core.types import Floats
+from demoa.server.algorithms.algorithm import Algorithm, RoundView
+from demoa.server.state import ServerState
+
+
+class Step(NamedTuple):
+    """What a step was made of: the aggregate, the f that the rule stood, each client's weight, (n,)."""
+
+    aggregate: Aggregate
+    f: int
+    weights: Floats | None
+
+
+class Optimizer:
+    """An algorithm and an aggregator, over the rows of n clients and the server's own.
+
+    Attributes:
+        rows: How many rows are kept: one per client, then the centre of the rule and the running estimate of
+            the algorithm, where they have one.
+    """
+
+    def __init__(self, algorithm: Algorithm, aggregator: Aggregator, clients: int, seed: int) -> None:
+        """Check that the parts fit each other and that many clients."""
+        aggregator.check(clients)
+        if aggregator.rule.names_a_row and not algorithm.delayed:
+            raise ConfigError(
+                f"{type(aggregator.rule).__name__} points at one client's row, "
+                f"and {type(algorithm).__name__} sees only the clients of a round; use demoa, hold or mifa"
+            )
+        self.algorithm = algorithm
+        self.aggregator = aggregator
+        self._clients = clients
+        self._seed = seed
+        self.rows = clients
+        self._centre = self._take_row() if aggregator.rule.uses_centre else None
+        self._estimate = self._take_row() if algorithm.uses_estimate else None
+
+    def _take_row(self) -> int:
+        self.rows += 1
+        return self.rows - 1
+
+    def step(self, state: ServerState, accepted: NDArray[np.intp], lr: float) -> Step | None:
+        """Aggregate and move the parameters of the state; None if the algorithm makes no step this round.
+
+        Args:
+            state: Changed in place, at the end, when nothing can fail any more.
+            accepted: The rows that were written in this round, (k,), sorted.
+            lr: The step size.
+        """
+        view = RoundView(
+            scale=state.scale,
+            accepted=accepted,
+            rows=self.rows,
+            products=state.cache.products,
+            estimate=self._estimate,
+            last_lr=state.last_lr,
+        )
+        selection = self.algorithm.selection(view)
+        if selection is None:
+            return None
+        f = self.aggregator.f
+        if not self.algorithm.delayed:
+            f = min(f, self.aggregator.tolerance(len(selection)))
+        stream = generator(self._seed, "mixing", state.round)
+        found = self.aggregator.apply(state.cache, selection, f=f, centre=self._centre, generator=stream)
+        self._move(state, found, lr)
+        weights = None
+        if found.weights is not None:
+            weights = np.zeros(self._clients)
+            weights[slice(None) if self.algorithm.delayed else accepted] = found.weights
+        return Step(found, f, weights)
+
+    def _move(self, state: ServerState, found: Aggregate, lr: float) -> None:
+        store = state.cache.store
+        direction = found.vector
+        if self._estimate is not None:
+            direction = store.blended(store.read(self._estimate), 1.0, 1.0, found.vector)
+        moved = store.blended(state.parameters, 1.0, -lr, direction)
+        if not np.isfinite(store.squared_norm(moved)):
+            raise RoundError(f"round {state.round} would make the parameters infinite; lower lr, or set norm_limit")
+        if self._centre is not None:
+            state.cache.blend(self._centre, 0.0, 1.0, found.vector)
+        if self._estimate is not None:
+            state.cache.blend(self._estimate, 0.0, 1.0, direction)
+        state.parameters, state.last_lr = moved, lr
