@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from demoa.aggregation.cache import RowCache
 from demoa.aggregation.decision import NearMedian, RankMean
 from demoa.aggregation.stores import DenseStore
 from demoa.aggregation.stores.device import BLOCK_ENTRIES, DeviceStore
+from demoa.aggregation.table import Table, congruence
 from demoa.core.errors import StoreError
 
 STORES = {
@@ -87,6 +89,31 @@ def test_coordinatewise(store, rows, decision):
         order = np.argsort(np.abs(mixed - median), axis=0, kind="stable")[: decision.keep]
         expected = np.take_along_axis(mixed, order, axis=0).mean(axis=0)
     close(store.coordinatewise(matrix, decision), expected, rows)
+
+
+def test_moments(store, rows):
+    chosen, scale = np.array([0, 2, 5]), np.array([1.0, 0.5, 2.0])
+    scaled = scale[:, None] * rows[chosen].astype(float)
+    mean, deviation = store.moments(chosen, scale)
+    close(mean, scaled.mean(axis=0), rows)
+    close(deviation, scaled.std(axis=0, ddof=1), rows)
+    alone = store.moments(np.array([1]), np.ones(1))
+    np.testing.assert_array_equal(numbers(alone[0]), rows[1])
+    assert not numbers(alone[1]).any()
+
+
+def test_inner(store, rows):
+    found = store.inner(store.adopt(rows[3]))
+    np.testing.assert_allclose(found, rows.astype(float) @ rows[3].astype(float), rtol=1e-12, atol=1e-12 * D)
+
+
+def test_equal_rows_are_at_distance_zero(store, rows):
+    store.blend(4, 0.0, 1.0, store.adopt(rows[1]))
+    cache = RowCache(store, stale=range(N))
+    table = Table(N, lambda: congruence(np.vstack([np.eye(N), np.zeros(N)]), cache.products()))
+    assert table.squared_distances[1, 4] == 0.0
+    assert (table.squared_distances == table.squared_distances.T).all()
+    assert table.squared_distances[0, 1] > 0.0
 
 
 def test_squared_norm(store, rows):

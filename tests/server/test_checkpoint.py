@@ -94,7 +94,7 @@ def rewrite(path, change):
 def newer_version(path):
     content = load_file(path)
     envelope = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION + 1}
-    save_file(content, path, metadata={"demoa": json.dumps(envelope)})
+    save_file(content, path, metadata={"demoa": f"0 {json.dumps(envelope)}"})
 
 
 def edited_header(path):

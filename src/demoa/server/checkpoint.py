@@ -33,11 +33,13 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
         raise StoreError(f"cannot write {target}: it is not a file; choose another name")
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     sums = {name: _checksum(array) for name, array in contiguous.items()}
-    text = _text({"format": FORMAT, "version": VERSION, "checksums": sums, "state": dict(header)})
+    envelope = {"format": FORMAT, "version": VERSION, "checksums": sums, "state": dict(header)}
+    text = json.dumps(envelope, allow_nan=False)
     # Not a name of its own for each try: what a killed process leaves behind is overwritten, not collected.
     part = target.with_name(f".{target.name}.part")
     try:
-        save_file(contiguous, part, metadata={"demoa": text, "checksum": str(zlib.crc32(text.encode()))})
+        # One entry, as several would come out in an order of their own: equal states give equal files.
+        save_file(contiguous, part, metadata={"demoa": f"{zlib.crc32(text.encode())} {text}"})
         _sync(part)
         os.replace(part, target)
     except (OSError, SafetensorError) as error:
@@ -61,7 +63,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
         with safe_open(target, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = file.get_tensors()
-        envelope = json.loads(metadata.get("demoa", "null"))
+        checksum, _, text = metadata.get("demoa", "0 null").partition(" ")
+        envelope = json.loads(text)
     except StoreError:
         raise
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -73,7 +76,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
             f"{target} has format version {envelope.get('version')}, this demoa reads {VERSION}; "
             "use the version of demoa that wrote it"
         )
-    if metadata.get("checksum") != str(zlib.crc32(metadata["demoa"].encode())):
+    if checksum != str(zlib.crc32(text.encode())):
         raise StoreError(f"{target} is damaged: wrong checksum of its header; use an older state")
     if envelope["checksums"] != {name: _checksum(array) for name, array in arrays.items()}:
         raise StoreError(f"{target} is damaged: wrong checksum of its arrays; use an older state")
@@ -89,10 +92,6 @@ def _path(path: str | os.PathLike[str]) -> Path:
     except (TypeError, ValueError, OSError) as error:
         raise StoreError(f"{path!r} cannot be the path of a saved state: {error}") from error
     return target
-
-
-def _text(envelope: Mapping[str, Any]) -> str:
-    return json.dumps(envelope, allow_nan=False)
 
 
 def _checksum(array: NDArray[Any]) -> int:

@@ -51,13 +51,12 @@ class Optimizer:
         self.rows += 1
         return self.rows - 1
 
-    def step(self, state: ServerState, accepted: NDArray[np.intp], lr: float) -> Step | None:
-        """Aggregate and move the parameters of the state; None if the algorithm makes no step this round.
+    def aggregate(self, state: ServerState, accepted: NDArray[np.intp]) -> Step | None:
+        """Return what a step would be made of; None if the algorithm makes none. The parameters stay.
 
         Args:
-            state: Changed in place, at the end, when nothing can fail any more.
+            state: Its rows are aggregated.
             accepted: The rows that were written in this round, (k,), sorted.
-            lr: The step size.
         """
         view = RoundView(
             scale=state.scale,
@@ -75,14 +74,14 @@ class Optimizer:
             f = min(f, self.aggregator.tolerance(len(selection)))
         stream = generator(self._seed, "mixing", state.round)
         found = self.aggregator.apply(state.cache, selection, f=f, centre=self._centre, generator=stream)
-        self._move(state, found, lr)
         weights = None
         if found.weights is not None:
             weights = np.zeros(self._clients)
             weights[slice(None) if self.algorithm.delayed else accepted] = found.weights
         return Step(found, f, weights)
 
-    def _move(self, state: ServerState, found: Aggregate, lr: float) -> None:
+    def move(self, state: ServerState, found: Aggregate, lr: float) -> None:
+        """Make the step: the state is changed at the end, when nothing can fail any more."""
         store = state.cache.store
         direction = found.vector
         if self._estimate is not None:

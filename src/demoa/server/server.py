@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any
 
@@ -21,6 +21,7 @@ from demoa.core.registry import build, describe
 from demoa.core.types import Floats
 from demoa.server.algorithms import ALGORITHMS, Algorithm
 from demoa.server.gate import Gate
+from demoa.server.inspection import Inspection
 from demoa.server.optimizer import Optimizer, Step
 from demoa.server.roster import Roster
 from demoa.server.round import ClientId, OpenRound, Round, RoundReport
@@ -112,13 +113,50 @@ class Server:
         with self._lock:
             return frozen(self._like, self._state.parameters)
 
-    def momentum_of(self, client: ClientId) -> Any:
-        """Return a copy of the momentum that the server holds for a client, (d,)."""
+    def momentum_of(self, client: ClientId, *, at_last_contact: bool = False) -> Any:
+        """Return a copy of the momentum that the server holds for a client, (d,).
+
+        Args:
+            client: Whose.
+            at_last_contact: Return it as it was when the client's vector was last taken, before it decayed.
+        """
         with self._lock:
             index = self._roster.row(client)
             store = self._state.cache.store
             row = store.read(index)
-            return frozen(self._like, store.blended(row, float(self._state.scale[index]), 0.0, row))
+            scale = 1.0 if at_last_contact else float(self._state.scale[index])
+            return frozen(self._like, store.blended(row, scale, 0.0, row))
+
+    def inspect(self, clients: Iterable[ClientId] | None = None) -> Inspection:
+        """Return a look at the rows of some clients, or of all, for attacks in a simulation, metrics and audits."""
+        with self._lock:
+            chosen = np.array(self._roster.rows(clients), np.intp)
+            state = self._state
+            return Inspection(state.cache.store, chosen, state.scale[chosen], state.cache.products)
+
+    def preview(self, rows: Mapping[ClientId, Any]) -> Any | None:
+        """Return what the rule would return now if some clients had answered with these rows, (d,).
+
+        For adversaries in a simulation, which may try before they lie. Nothing changes; None if there would be
+        no step.
+        """
+        with self._lock:
+            state, store = self._state, self._state.cache.store
+            places = {self._roster.row(client): store.adopt(row) for client, row in rows.items()}
+            before = {place: store.read(place) for place in places}
+            scale = state.scale
+            accepted = {self._roster.row(name) for name in (self._open.accepted if self._open else ())}
+            try:
+                state.scale = scale.copy()
+                for place, row in places.items():
+                    state.cache.blend(place, 0.0, 1.0, row)
+                    state.scale[place] = 1.0
+                step = self._optimizer.aggregate(state, np.array(sorted(accepted | set(places)), np.intp))
+                return None if step is None else step.aggregate.vector
+            finally:
+                state.scale = scale
+                for place, row in before.items():
+                    state.cache.blend(place, 0.0, 1.0, row)
 
     def begin_round(
         self,
@@ -216,7 +254,9 @@ class Server:
                 raise RoundError("no round is open; call begin_round() first")
             try:
                 accepted = np.array(sorted(map(self._roster.row, current.accepted)), np.intp)
-                step = self._optimizer.step(self._state, accepted, current.lr)
+                step = self._optimizer.aggregate(self._state, accepted)
+                if step is not None:
+                    self._optimizer.move(self._state, step.aggregate, current.lr)
                 return self._report(current, step)
             finally:
                 # Whatever a rule of the caller's own may raise, the server can go on with the next round.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demoa.aggregation.decision import NearMedian, RankMean
-from demoa.aggregation.kernels import coordinates, products
+from demoa.aggregation.kernels import coordinates, moments, products
 from demoa.aggregation.stores.saved import matching
 from demoa.core.arrays import to_numpy
 from demoa.core.types import Floats
@@ -59,6 +59,14 @@ class DenseStore:
         if isinstance(decision, RankMean):
             return coordinates.rank_mean(self._rows, matrix, decision.low, decision.high)
         return coordinates.near_median(self._rows, matrix[decision.chosen], decision.keep)
+
+    def moments(self, chosen: NDArray[np.intp], scale: Floats) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Return the mean and the unbiased standard deviation, per column, of scale_j * row chosen_j, (d,) each."""
+        return moments.mean_and_deviation(self._rows, chosen, scale)
+
+    def inner(self, vector: NDArray[np.floating]) -> Floats:
+        """Return the inner product of each row with a vector, (N,)."""
+        return moments.inner(self._rows, vector)
 
     def squared_norm(self, vector: NDArray[np.floating]) -> float:
         """Return |vector|^2; it is not finite where the vector is not."""

@@ -82,6 +82,26 @@ class DeviceStore:
     def _blocks(self) -> tuple[torch.Tensor, ...]:
         return torch.split(self._rows, max(1, BLOCK_ENTRIES // self.rows), dim=1)
 
+    def moments(self, chosen: NDArray[np.intp], scale: Floats) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the mean and the unbiased standard deviation, per column, of scale_j * row chosen_j, (d,) each."""
+        index = torch.as_tensor(chosen, device=self._rows.device)
+        factors = torch.as_tensor(scale, device=self._rows.device)[:, None]
+        means, deviations = [], []
+        for block in self._blocks():
+            rows = factors * block[index].double()
+            mean = rows.mean(dim=0)
+            means.append(mean)
+            deviations.append(((rows - mean).square().sum(dim=0) / max(1, len(chosen) - 1)).sqrt())
+        return torch.cat(means).to(self._rows.dtype), torch.cat(deviations).to(self._rows.dtype)
+
+    def inner(self, vector: torch.Tensor) -> Floats:
+        """Return the inner product of each row with a vector, (N,)."""
+        total = torch.zeros(self.rows, dtype=torch.float64, device=self._rows.device)
+        width = max(1, BLOCK_ENTRIES // self.rows)
+        for block, piece in zip(self._blocks(), torch.split(vector, width), strict=True):
+            total += block.double() @ piece.double()
+        return np.asarray(total.cpu().numpy())
+
     def squared_norm(self, vector: torch.Tensor) -> float:
         """Return |vector|^2; it is not finite where the vector is not."""
         return sum((float(part.double().square().sum()) for part in torch.split(vector, BLOCK_ENTRIES)), 0.0)

@@ -49,6 +49,14 @@ class Store(Protocol):
         """Return the decision applied to each column of matrix @ rows, (d,)."""
         ...
 
+    def moments(self, chosen: NDArray[np.intp], scale: Floats) -> tuple[Any, Any]:
+        """Return the mean and the unbiased standard deviation, per column, of scale_j * row chosen_j, (d,) each."""
+        ...
+
+    def inner(self, vector: Any) -> Floats:
+        """Return the inner product of each row with a vector, (N,)."""
+        ...
+
     def squared_norm(self, vector: Any) -> float:
         """Return |vector|^2; it is not finite where the vector is not."""
         ...

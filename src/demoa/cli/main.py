@@ -1,0 +1,141 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from demoa.cli.compare import compare_runs
+from demoa.cli.listing import list_families
+from demoa.cli.progress import watched
+from demoa.core.errors import ConfigError, DemoaError
+
+app = typer.Typer(
+    name="demoa",
+    help="Federated training that stays right although most clients are absent and some of them lie.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(help="Data sets: what is there, and fetching.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+console = Console()
+
+Settings = Annotated[list[str] | None, typer.Option("--set", help="section.key=value, such as sampling.p=0.1")]
+
+
+@app.command()
+def run(
+    spec: Annotated[Path | None, typer.Argument(help="A TOML file; without one, the default run.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder for the results; it must not hold a run.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    set_: Settings = None,
+    threads: Annotated[int | None, typer.Option(help="Threads to use; one per core if not given.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Leave out the closing table.")] = False,
+) -> None:
+    """Train a federation under attack."""
+    from demoa.experiment.build import make_experiment
+    from demoa.experiment.load import read_spec, spec_from
+    from demoa.experiment.run import resume_run, start_run
+    from demoa.results import RunFolder
+
+    if (out is None) == (resume is None):
+        raise ConfigError("give either --out FOLDER for a new run or --resume FOLDER to go on with one")
+    _use_threads(threads)
+    if resume is not None:
+        if spec is not None or set_:
+            raise ConfigError("--resume takes its spec from the folder; leave SPEC and --set out")
+        folder = RunFolder(resume)
+        experiment = make_experiment(spec_from(folder.spec()[1]))
+        play = resume_run
+    else:
+        assert out is not None
+        folder = RunFolder(out)
+        experiment = make_experiment(read_spec(spec, set_ or ()))
+        play = start_run
+    with watched(console, experiment) as watch:
+        final = play(experiment, folder, watch)
+    if not quiet:
+        compare_runs([folder.path], console)
+    if final["collapsed"]:
+        console.print("The run collapsed: it ended 20 points or more below its best.", style="bold red")
+
+
+@app.command()
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
+    picture: Annotated[Path | None, typer.Option(help="Draw the accuracy curves into this PNG or PDF file.")] = None,
+) -> None:
+    """Show runs side by side."""
+    compare_runs(folders, console)
+    if picture is not None:
+        from demoa.cli.picture import draw
+
+        draw(folders, picture)
+        console.print(f"Picture: {picture}")
+
+
+@app.command("list")
+def list_() -> None:
+    """List rules, mixings, attacks, algorithms, partitions, samplings, models and data sets."""
+    list_families(console)
+
+
+@app.command()
+def majority(
+    n: Annotated[int, typer.Option(help="Clients.")] = 25,
+    f: Annotated[int, typer.Option(help="Byzantine clients among them.")] = 5,
+    p: Annotated[float, typer.Option(help="The probability that a client takes part.")] = 0.1,
+    rounds: Annotated[int, typer.Option(help="Rounds of a run.")] = 300,
+) -> None:
+    """Compute how likely it is that most of the clients that take part are Byzantine."""
+    from demoa.metrics import majority_probability, majority_probability_in_run
+
+    single = majority_probability(n, f, p)
+    over_run = majority_probability_in_run(n, f, p, rounds)
+    console.print(f"In a round: {single:.6%}. In {rounds} rounds, at least once: {over_run:.4%};")
+    console.print(f"expected number of such rounds: {single * rounds:.2f}.")
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """Say which data sets are here."""
+    from demoa.data import DATASETS, cache
+
+    for name in sorted(DATASETS):
+        here = name == "digits" or cache.path_of(name).is_file()
+        place = "ships with the package" if name == "digits" else str(cache.path_of(name)) if here else "not fetched"
+        console.print(f"{name:<10} {place}")
+
+
+@data_app.command("fetch")
+def data_fetch(name: Annotated[str, typer.Argument(help="mnist or cifar10.")]) -> None:
+    """Fetch a data set into the cache folder, once."""
+    from demoa.data.fetch import fetch
+
+    fetch(name, console.print)
+
+
+def _use_threads(threads: int | None) -> None:
+    import torch
+
+    from demoa.core.threads import get_threads, set_threads
+
+    set_threads(threads)
+    torch.set_num_threads(get_threads())
+
+
+def main() -> None:
+    """Run the command line; what goes wrong is said in one line."""
+    try:
+        app()
+    except DemoaError as error:
+        print(f"demoa: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("demoa: stopped; go on with --resume", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,71 @@
+"""The work of a client: gradients, or several local steps, at the parameters that the server sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from demoa.core.errors import ConfigError
+from demoa.core.examples import Examples
+from demoa.core.flatten import FlatModel
+from demoa.core.seeding import generator
+from demoa.core.torch_seed import seeded_torch
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One model that stands in for all clients, which differ only in the examples they hold.
+
+    Args:
+        model: Shared, as all clients of a round start from the same parameters.
+        examples: The training set; no client has a copy of its part.
+        shards: Which examples each client holds, one entry per client.
+        classes: How many labels there are.
+        batch_size: Examples per gradient.
+        local_steps: More than 1: that many steps of `local_lr`, sent as (x - x_local) / (local_lr * local_steps).
+        local_lr: The step size of local steps.
+        seed: What batches and dropout are drawn from, in streams of their own per round and client.
+    """
+
+    model: FlatModel
+    examples: Examples
+    shards: tuple[NDArray[np.intp], ...]
+    classes: int
+    batch_size: int
+    local_steps: int
+    local_lr: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        for client, shard in enumerate(self.shards):
+            if len(shard) < self.batch_size:
+                raise ConfigError(
+                    f"client {client} holds {len(shard)} examples, fewer than a batch of {self.batch_size}; "
+                    "use a smaller batch_size, fewer clients or a less uneven partition"
+                )
+
+    def vector(self, client: int, round: int, parameters: torch.Tensor, *, flip_labels: bool = False) -> torch.Tensor:
+        """Return the (pseudo-)gradient of a client in a round, (d,): a view that the next call overwrites."""
+        draws = generator(self.seed, "batch", round, client)
+        self.model.set_parameters(parameters)
+        with seeded_torch(self.seed, "dropout", round, client):
+            for _ in range(self.local_steps - 1):
+                self._gradient(draws, client, flip_labels)
+                self.model.parameters.sub_(self.model.gradient, alpha=self.local_lr)
+            gradient = self._gradient(draws, client, flip_labels)
+        if self.local_steps > 1:
+            moved = self.model.parameters - self.local_lr * gradient
+            gradient.copy_((parameters - moved) / (self.local_lr * self.local_steps))
+        return gradient
+
+    def _gradient(self, draws: np.random.Generator, client: int, flip_labels: bool) -> torch.Tensor:
+        index = draws.choice(self.shards[client], self.batch_size, replace=False)
+        images, labels = self.examples.batch(index)
+        if flip_labels:
+            labels = self.classes - 1 - labels
+        self.model.module.train()
+        return self.model.differentiate(functional.cross_entropy(self.model.module(images), labels))

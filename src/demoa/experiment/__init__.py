@@ -1,0 +1,1 @@
+"""Runs: what they are, how they are built, and how they are played."""

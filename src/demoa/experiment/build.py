@@ -1,0 +1,169 @@
+"""From a Spec to a federation that is ready to play."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from demoa.aggregation.mixing import MIXINGS, Mixing
+from demoa.aggregation.rules import RULE_ALIASES, RULES, Rule
+from demoa.attacks import ATTACK_ALIASES, ATTACKS, Attack
+from demoa.clients import Worker
+from demoa.core.checks import require, whole_number
+from demoa.core.errors import ConfigError, unknown_name
+from demoa.core.examples import Dataset
+from demoa.core.flatten import FlatModel
+from demoa.core.registry import build, describe
+from demoa.core.seeding import generator
+from demoa.core.torch_seed import seeded_torch
+from demoa.data import DATASETS
+from demoa.experiment.spec import Spec, Variant
+from demoa.models import MODELS
+from demoa.partition import PARTITIONS, Partition
+from demoa.sampling import SAMPLINGS, Sampling
+from demoa.server.algorithms import ALGORITHMS, Algorithm
+from demoa.server.server import Server
+from demoa.simulation.federation import Federation
+
+VALIDATION = 0.1
+"""The share of the training set that is held out of training, for tuning."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A federation, what it is judged on, and the spec with every default filled in."""
+
+    spec: Spec
+    resolved: dict[str, Any]
+    dataset: Dataset
+    federation: Federation
+    validation: NDArray[np.intp]
+
+
+def make_experiment(spec: Spec) -> Experiment:
+    """Build all parts of a spec; every part checks what it is given."""
+    run, clients = spec.run, spec.clients
+    for name in ("rounds", "eval_every", "eval_examples", "checkpoint_every"):
+        whole_number(f"run.{name}", getattr(run, name), least=1)
+    whole_number("clients.batch_size", clients.batch_size, least=1)
+    whole_number("clients.local_steps", clients.local_steps, least=1)
+    whole_number("clients.n", clients.n, least=1)
+    require(0 <= clients.byzantine < clients.n, "clients.byzantine", clients.byzantine, f"from 0 to {clients.n - 1}")
+    if "p" in spec.algorithm.options:
+        raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
+    parts = _Parts(spec)
+    if spec.task.dataset not in DATASETS:
+        raise unknown_name("data set", spec.task.dataset, DATASETS)
+    dataset = DATASETS[spec.task.dataset]()
+    model = FlatModel(_model(spec.task.model, dataset, run.seed))
+    held_out, shards = _shards(spec, dataset, parts.partition)
+    server = Server(
+        model.parameters.clone(),
+        clients.n,
+        f=clients.byzantine if spec.aggregation.f is None else spec.aggregation.f,
+        rule=parts.rule,
+        mixing=parts.mixing,
+        algorithm=parts.algorithm,
+        lr=run.lr,
+        seed=run.seed,
+    )
+    parts.sampling.probability(1, clients.n)  # refuses what does not fit the number of clients
+    worker = Worker(
+        model=model,
+        examples=dataset.train,
+        shards=shards,
+        classes=dataset.classes,
+        batch_size=clients.batch_size,
+        local_steps=clients.local_steps,
+        local_lr=clients.local_lr,
+        seed=run.seed,
+    )
+    federation = Federation(
+        server=server,
+        worker=worker,
+        sampling=parts.sampling,
+        attack=parts.attack,
+        byzantine=clients.byzantine,
+        start=model.parameters.clone(),
+        seed=run.seed,
+    )
+    return Experiment(spec, parts.resolved(spec), dataset, federation, held_out)
+
+
+class _Parts:
+    """The variants of a spec, made."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.partition: Partition = _make("partition", Partition, PARTITIONS, spec.task.partition)
+        self.sampling: Sampling = _make("sampling", Sampling, SAMPLINGS, spec.sampling)
+        self.algorithm: Algorithm = _make("algorithm", Algorithm, ALGORITHMS, spec.algorithm)
+        self.rule: Rule = _make("rule", Rule, RULES, spec.aggregation.rule, RULE_ALIASES)
+        self.mixing: list[Mixing] = [_make("mixing", Mixing, MIXINGS, step) for step in spec.aggregation.mixing]
+        self.attack: Attack = _make("attack", Attack, ATTACKS, spec.attack, ATTACK_ALIASES)
+
+    def resolved(self, spec: Spec) -> dict[str, Any]:
+        """Return the whole spec as plain data, with the options of every variant."""
+        table = asdict(spec)
+        mixing = zip(spec.aggregation.mixing, self.mixing, strict=True)
+        table["task"]["model"] = {"name": spec.task.model.name, **spec.task.model.options}
+        table["task"]["partition"] = _named(spec.task.partition, self.partition)
+        table["sampling"] = _named(spec.sampling, self.sampling)
+        table["algorithm"] = _named(spec.algorithm, self.algorithm)
+        table["aggregation"]["rule"] = _named(spec.aggregation.rule, self.rule)
+        table["aggregation"]["mixing"] = [_named(variant, step) for variant, step in mixing]
+        table["attack"] = _named(spec.attack, self.attack)
+        table["algorithm"].pop("p", None)  # that of the sampling
+        return _without_none(table)
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    """Leave out options that are not set, as TOML would: they keep their default when the spec is read again."""
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in table.items()
+        if value is not None
+    }
+
+
+def _named(variant: Variant, made: Any) -> dict[str, Any]:
+    """Return a variant with every option, under the name by which it is looked up."""
+    return describe(made) | {"name": {**RULE_ALIASES, **ATTACK_ALIASES}.get(variant.name, variant.name)}
+
+
+def _make(kind: str, base: Any, family: Any, variant: Variant, aliases: Any = None) -> Any:
+    name = (aliases or {}).get(variant.name, variant.name)
+    return build(kind, base, family, name, **variant.options)
+
+
+def _model(variant: Variant, dataset: Dataset, seed: int) -> nn.Module:
+    if variant.name not in MODELS:
+        raise unknown_name("model", variant.name, MODELS)
+    make: Callable[..., nn.Module] = MODELS[variant.name]
+    known = list(inspect.signature(make).parameters)[3:]
+    for option in variant.options:
+        if option not in known:
+            raise unknown_name(f"option of model {variant.name}", option, known or ["(it has none)"])
+    with seeded_torch(seed, "model"):
+        return make(dataset.channels, dataset.size, dataset.classes, **variant.options)
+
+
+def _shards(
+    spec: Spec, dataset: Dataset, partition: Partition
+) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], ...]]:
+    """Return the validation examples, and each client's: an IID draw for the Byzantine ones, who come first."""
+    seed, clients = spec.run.seed, spec.clients
+    order = generator(seed, "validation").permutation(len(dataset.train))
+    cut = round(VALIDATION * len(order))
+    held_out, training = order[:cut], np.sort(order[cut:])
+    labels = dataset.train.labels.numpy()[training]
+    honest = partition.shards(labels, clients.n - clients.byzantine, generator(seed, "partition"))
+    size = len(training) // (clients.n - clients.byzantine)
+    draws = generator(seed, "byzantine data")
+    liars = [draws.choice(len(training), size, replace=False) for _ in range(clients.byzantine)]
+    return held_out, tuple(training[shard] for shard in [*liars, *honest])

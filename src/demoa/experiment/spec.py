@@ -1,0 +1,79 @@
+"""What a run is, completely: frozen sections, and the only defaults of the package."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One member of a family, by name, and its options.
+
+    In a spec: `rule = "krum"`, or `rule = {name = "centered_clip", tau = 1.0}`.
+    """
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned from what."""
+
+    dataset: str = "digits"
+    model: Variant = field(default_factory=lambda: Variant("mlp"))
+    partition: Variant = field(default_factory=lambda: Variant("iid"))
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Who learns."""
+
+    n: int = 25
+    byzantine: int = 5
+    batch_size: int = 32
+    local_steps: int = 1
+    local_lr: float = 0.1
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How rows become one: f is the number of Byzantine clients if it is not given."""
+
+    rule: Variant = field(default_factory=lambda: Variant("centered_clip"))
+    f: int | None = None
+    mixing: tuple[Variant, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """How long, from which seed, and how often to look."""
+
+    rounds: int = 300
+    seed: int = 0
+    lr: float = 0.1
+    eval_every: int = 10
+    eval_examples: int = 1000
+    checkpoint_every: int = 50
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A run: two runs with equal specs are the same run."""
+
+    task: Task = field(default_factory=Task)
+    clients: Clients = field(default_factory=Clients)
+    sampling: Variant = field(default_factory=lambda: Variant("bernoulli", {"p": 0.1}))
+    algorithm: Variant = field(default_factory=lambda: Variant("demoa"))
+    aggregation: Aggregation = field(default_factory=Aggregation)
+    attack: Variant = field(default_factory=lambda: Variant("alie"))
+    run: Run = field(default_factory=Run)
+
+
+def run_id(resolved: dict[str, Any]) -> str:
+    """Return the identity of a run: a hash of its whole spec, every default filled in."""
+    text = json.dumps(resolved, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,5 @@
+"""What a run leaves behind."""
+
+from demoa.results.folder import RunFolder
+
+__all__ = ["RunFolder"]

@@ -1,0 +1,57 @@
+"""A look at the rows of some clients, for attacks, metrics and audits: it reads and never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demoa.aggregation.stores.store import Store
+from demoa.core.types import Floats
+
+
+class Inspection:
+    """The momentum rows of some clients, as the rule would see them now.
+
+    Nothing is copied until a vector is asked for. What was looked at changes with the next vector that the server
+    takes.
+    """
+
+    def __init__(self, store: Store, chosen: NDArray[np.intp], scale: Floats, products: Callable[[], Floats]) -> None:
+        """Take the stored rows, which of them, (k,), at what scale, (k,), and all inner products of the store."""
+        self._store = store
+        self._chosen = chosen
+        self._scale = scale
+        self._products = products
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def row(self, place: int) -> Any:
+        """Return one of the rows, (d,)."""
+        stored = self._store.read(int(self._chosen[place]))
+        return self._store.blended(stored, float(self._scale[place]), 0.0, stored)
+
+    def combination(self, weights: Floats) -> Any:
+        """Return weights @ rows, (d,)."""
+        stored = np.zeros(self._store.rows)
+        stored[self._chosen] = weights * self._scale
+        return self._store.combine(stored)
+
+    def mean(self) -> Any:
+        """Return the mean of the rows, (d,)."""
+        return self.combination(np.full(len(self), 1.0 / len(self)))
+
+    def mean_and_deviation(self) -> tuple[Any, Any]:
+        """Return mean and unbiased standard deviation of the rows, per coordinate, (d,) each."""
+        return self._store.moments(self._chosen, self._scale)
+
+    def products(self) -> Floats:
+        """Return the inner products of the rows, (k, k)."""
+        return np.outer(self._scale, self._scale) * self._products()[np.ix_(self._chosen, self._chosen)]
+
+    def inner(self, vector: Any) -> Floats:
+        """Return the inner product of each row with a vector, (k,)."""
+        return self._scale * self._store.inner(self._store.adopt(vector))[self._chosen]

@@ -1,0 +1,109 @@
+"""All parts of a simulated federation, and one round of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from demoa.attacks import Attack, AttackView
+from demoa.clients import Worker
+from demoa.core.errors import UpdateRejected
+from demoa.core.seeding import generator
+from demoa.sampling import Sampling
+from demoa.server.round import Round, RoundReport
+from demoa.server.server import Server
+
+
+@dataclass(frozen=True)
+class Played:
+    """What happened in a round.
+
+    Attributes:
+        report: What the server reports; it does not know who lies.
+        sampled: The clients that took part.
+        byzantine: How many of them were Byzantine.
+    """
+
+    report: RoundReport
+    sampled: tuple[int, ...]
+    byzantine: int
+
+    @property
+    def majority(self) -> bool:
+        """Whether strictly more Byzantine than honest clients took part."""
+        return self.byzantine > len(self.sampled) - self.byzantine
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A server, its clients, and the adversary.
+
+    Clients 0 to byzantine - 1 belong to the adversary; the server is never told.
+    """
+
+    server: Server
+    worker: Worker
+    sampling: Sampling
+    attack: Attack
+    byzantine: int
+    start: torch.Tensor
+    seed: int
+
+    def play(self) -> Played:
+        """Play the next round: ask, train, lie, aggregate."""
+        number, n = self.server.round + 1, len(self.server.clients)
+        sampled = self.sampling.clients(number, n, generator(self.seed, "sampling", number))
+        if number == 1 and self.server.algorithm.full_first_round:
+            sampled = list(range(n))
+            task = self.server.begin_round()
+        else:
+            takes_p = "p" in self.server.algorithm.takes
+            task = self.server.begin_round(sampled, p=self.sampling.probability(number, n) if takes_p else None)
+        liars = [client for client in sampled if client < self.byzantine]
+        for client in sampled:
+            if client >= self.byzantine:
+                self.server.submit(client, self.worker.vector(client, number, task.parameters), round=number)
+        row = self._chosen_row(task, sampled, liars) if liars and self.attack.colludes else None
+        for client in liars:
+            vector = self._lie(client, task, row)
+            try:
+                self.server.submit(client, vector, round=number)
+            except UpdateRejected as refusal:
+                if refusal.reason not in ("not_finite", "norm"):
+                    raise
+        return Played(self.server.end_round(), tuple(sampled), len(liars))
+
+    def _chosen_row(self, task: Round, sampled: list[int], liars: list[int]) -> Any | None:
+        """Ask a colluding attack for the row that the server is to hold."""
+        honest = [client for client in sampled if client >= self.byzantine]
+        everyone = range(self.byzantine, len(self.server.clients))
+        seen = everyone if self.server.algorithm.delayed or not honest else honest
+        # Mimic looks along the same direction in every round, so its stream does not depend on the round.
+        stream = generator(self.seed, "attack", type(self.attack).__name__)
+        view = AttackView(
+            round=task.number,
+            n=len(self.server.clients),
+            byzantine=self.byzantine,
+            honest=self.server.inspect(seen),
+            majority=len(liars) > len(honest),
+            parameters=_array(task.parameters),
+            start=_array(self.start),
+            lr=self.server.lr,
+            aggregate=lambda row: self.server.preview(dict.fromkeys(liars, row)),
+            generator=stream,
+        )
+        return self.attack.row(view)
+
+    def _lie(self, client: int, task: Round, row: Any | None) -> Any:
+        """Return the vector that makes the server hold the chosen row, or a spoilt honest one."""
+        if row is None:
+            honest = self.worker.vector(client, task.number, task.parameters, flip_labels=self.attack.flips_labels)
+            return self.attack.spoil(honest)
+        held = _array(self.server.momentum_of(client, at_last_contact=True))
+        return torch.from_numpy((row - task.keep[client] * held) / task.gain)
+
+
+def _array(vector: Any) -> Any:
+    return vector.numpy() if isinstance(vector, torch.Tensor) else vector

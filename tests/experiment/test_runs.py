@@ -1,0 +1,154 @@
+"""Runs repeat, resume and go through attacks, byte for byte."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import demoa
+from demoa.attacks import ATTACKS
+from demoa.experiment.build import make_experiment
+from demoa.experiment.load import read_spec, spec_from
+from demoa.experiment.run import resume_run, start_run
+from demoa.results import RunFolder
+
+SMALL = ("run.rounds=12", "run.eval_every=4", "run.checkpoint_every=3", "clients.n=10", "clients.byzantine=2")
+
+
+def play(path, *settings, until=None):
+    """Run a small spec into a folder; `until` stops it as Ctrl-C would, in the middle of that round."""
+
+    def watch(record):
+        if until is not None and record["round"] == until:
+            raise KeyboardInterrupt
+
+    experiment = make_experiment(read_spec(None, [*SMALL, *settings]))
+    return start_run(experiment, RunFolder(path), watch)
+
+
+def outcome(path):
+    """All that a run leaves behind, as bytes."""
+    return {name: (path / name).read_bytes() for name in ("records.jsonl", "state.safetensors", "final.json")}
+
+
+@pytest.mark.parametrize("algorithm", sorted(demoa.algorithms.ALGORITHMS))
+def test_the_same_spec_gives_the_same_bytes(tmp_path, algorithm):
+    for name in ("one", "other"):
+        play(tmp_path / name, f"algorithm.name={algorithm}")
+    assert outcome(tmp_path / "one") == outcome(tmp_path / "other")
+
+
+@pytest.mark.parametrize("algorithm", sorted(demoa.algorithms.ALGORITHMS))
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(tmp_path, algorithm):
+    play(tmp_path / "straight", f"algorithm.name={algorithm}")
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path / "stopped", f"algorithm.name={algorithm}", until=5)
+    folder = RunFolder(tmp_path / "stopped")
+    experiment = make_experiment(spec_from(folder.spec()[1]))
+    resume_run(experiment, folder, lambda record: None)
+    assert outcome(tmp_path / "straight") == outcome(tmp_path / "stopped")
+
+
+@pytest.mark.parametrize("attack", sorted(ATTACKS))
+def test_every_attack_plays_against_every_kind_of_server(tmp_path, attack):
+    for algorithm in ("demoa", "fedavg", "fedcm", "marina_pp"):
+        path = tmp_path / algorithm
+        final = play(path, f"attack.name={attack}", f"algorithm.name={algorithm}", "sampling.p=0.5")
+        assert np.isfinite(final["test_loss"])
+        refused = [record["rejected"] for record in RunFolder(path).records()]
+        assert any(refused) == (attack == "inf")
+
+
+def test_chosen_rows_reach_the_server():
+    """Whatever the momentum, the Byzantine row becomes what the attack wants it to be."""
+    for algorithm in ("demoa", "hold", "fedcm"):
+        spec = read_spec(None, [*SMALL, f"algorithm.name={algorithm}", "attack.name=ipm", "sampling.p=1.0"])
+        federation = make_experiment(spec).federation
+        for _ in range(3):
+            federation.play()
+        honest = np.array([federation.server.momentum_of(client).numpy() for client in range(2, 10)])
+        for liar in (0, 1):
+            row = federation.server.momentum_of(liar).numpy()
+            np.testing.assert_allclose(row, -0.1 * honest.mean(axis=0), rtol=1e-4, atol=1e-6)
+
+
+def test_one_stream_does_not_move_another():
+    """Another attack, and so other draws of it, leaves who is sampled and their batches as they were."""
+
+    def first_vector(attack):
+        federation = make_experiment(read_spec(None, [*SMALL, f"attack.name={attack}"])).federation
+        sampled = federation.play().sampled
+        return sampled, federation.server.momentum_of(9).numpy()
+
+    one, other = first_vector("gaussian"), first_vector("mimic")
+    assert one[0] == other[0]
+    np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_local_steps_send_a_pseudo_gradient():
+    one = make_experiment(read_spec(None, SMALL)).federation.worker
+    several = make_experiment(read_spec(None, [*SMALL, "clients.local_steps=3"])).federation.worker
+    start = one.model.parameters.clone()
+    gradient = one.vector(4, 1, start).clone()
+    pseudo = several.vector(4, 1, start).clone()
+    assert not np.allclose(gradient, pseudo)
+    cosine = float((gradient @ pseudo) / (gradient.norm() * pseudo.norm()))
+    assert 0.5 < cosine < 1.0
+    assert 0.3 < float(pseudo.norm() / gradient.norm()) < 1.5
+
+
+def test_training_learns_and_demoa_stands_attacks(tmp_path):
+    final = play(
+        tmp_path / "run", "run.rounds=150", "run.eval_every=50", "run.checkpoint_every=100", "attack.name=alie"
+    )
+    assert final["test_accuracy"] > 0.85
+    assert not final["collapsed"]
+    assert final["majority_rounds"] > 0
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from demoa.experiment.build import make_experiment
+from demoa.experiment.load import read_spec, spec_from
+from demoa.experiment.run import resume_run, start_run
+from demoa.results import RunFolder
+folder = RunFolder(Path(sys.argv[1]))
+if (folder.path / "spec.json").exists():
+    resume_run(make_experiment(spec_from(folder.spec()[1])), folder, lambda record: None)
+else:
+    start_run(make_experiment(read_spec(None, sys.argv[2:])), folder, lambda record: None)
+"""
+
+
+def test_kill_9_at_random_moments_changes_nothing(tmp_path):
+    """A real process, killed again and again, and taken up each time."""
+    settings = ["run.rounds=120", "run.eval_every=30", "run.checkpoint_every=7", "clients.n=10", "clients.byzantine=2"]
+    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    subprocess.run([sys.executable, "-c", KILLED, straight, *settings], check=True)
+    random = np.random.default_rng(0)
+    kills = 0
+    while not (killed / "final.json").exists():
+        process = subprocess.Popen([sys.executable, "-c", KILLED, killed, *settings])
+        before = progress(killed)
+        deadline = time.monotonic() + 60
+        # Let it get somewhere, so that the test ends, and then strike at any moment.
+        while process.poll() is None and progress(killed) < before + 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(random.uniform(0.0, 0.15))
+        if process.poll() is None and kills < 20:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+    assert kills >= 3
+    assert outcome(straight) == outcome(killed)
+
+
+def progress(path: Path) -> int:
+    records = path / "records.jsonl"
+    return records.read_text().count("\n") if records.exists() else 0
