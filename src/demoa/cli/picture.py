@@ -39,7 +39,9 @@ def draw(folders: list[Path], target: Path) -> None:
         panels[0].set_ylabel("test accuracy, %")
         panels[0].vlines([], 0, 1, color=MARK, lw=0.8, label="Byzantine-majority round")
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=min(len(labels), 1 + 2 * len(attacks)), frameon=False
+        )
         try:
             figure.savefig(target, dpi=200)
         except (OSError, ValueError) as error:
