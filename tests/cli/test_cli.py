@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from demoa.cli.main import main
 from demoa.results import RunFolder
 
 SMALL = ["--set", "run.rounds=6", "--set", "run.eval_every=3", "--set", "clients.n=10", "--set", "clients.byzantine=2"]
@@ -114,12 +115,15 @@ WRONG = [
 @pytest.mark.parametrize(
     ("words", "message"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
-def test_wrong_settings_get_one_clear_line(tmp_path, words, message):
-    found = demoa("run", "--out", tmp_path / "run", *SMALL, *words, env={"DEMOA_DATA": str(tmp_path), "PATH": ""})
-    assert found.returncode == 2
-    assert message in found.stderr
-    assert found.stderr.count("\n") == 1
-    assert found.stderr.startswith("demoa: ")
+def test_wrong_settings_get_one_clear_line(tmp_path, words, message, monkeypatch, capsys):
+    monkeypatch.setenv("DEMOA_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "--out", str(tmp_path / "run"), *SMALL, *words])
+    said = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert message in said
+    assert said.count("\n") == 1
+    assert said.startswith("demoa: ")
     assert not (tmp_path / "run").exists()
 
 

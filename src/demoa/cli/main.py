@@ -129,10 +129,10 @@ def _use_threads(threads: int | None) -> None:
     torch.set_num_threads(get_threads())
 
 
-def main() -> None:
-    """Run the command line; what goes wrong is said in one line."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line, with the arguments of the process if none are given; what goes wrong is one line."""
     try:
-        app()
+        app(args=arguments)
     except DemoaError as error:
         print(f"demoa: {error}", file=sys.stderr)
         sys.exit(2)
