@@ -19,10 +19,11 @@ from demoa.core.checks import require, whole_number
 from demoa.core.errors import ConfigError, unknown_name
 from demoa.core.examples import Dataset
 from demoa.core.flatten import FlatModel
+from demoa.core.imports import imported, is_import_path
 from demoa.core.registry import build, describe
 from demoa.core.seeding import generator
 from demoa.core.torch_seed import seeded_torch
-from demoa.data import DATASETS
+from demoa.data import load_dataset
 from demoa.experiment.spec import Spec, Variant
 from demoa.models import MODELS
 from demoa.partition import PARTITIONS, Partition
@@ -58,9 +59,7 @@ def make_experiment(spec: Spec) -> Experiment:
     if "p" in spec.algorithm.options:
         raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
     parts = _Parts(spec)
-    if spec.task.dataset not in DATASETS:
-        raise unknown_name("data set", spec.task.dataset, DATASETS)
-    dataset = DATASETS[spec.task.dataset]()
+    dataset = load_dataset(spec.task.dataset)
     model = FlatModel(_model(spec.task.model, dataset, run.seed))
     held_out, shards = _shards(spec, dataset, parts.partition)
     server = Server(
@@ -142,9 +141,13 @@ def _make(kind: str, base: Any, family: Any, variant: Variant, aliases: Any = No
 
 
 def _model(variant: Variant, dataset: Dataset, seed: int) -> nn.Module:
-    if variant.name not in MODELS:
-        raise unknown_name("model", variant.name, MODELS)
-    make: Callable[..., nn.Module] = MODELS[variant.name]
+    make: Callable[..., nn.Module]
+    if is_import_path(variant.name):
+        make = imported("model", variant.name)
+    elif variant.name in MODELS:
+        make = MODELS[variant.name]
+    else:
+        raise unknown_name("model", variant.name, [*MODELS, "package.module:Class"])
     known = list(inspect.signature(make).parameters)[3:]
     for option in variant.options:
         if option not in known:

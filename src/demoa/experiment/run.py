@@ -81,7 +81,12 @@ def _evaluated(experiment: Experiment, index: Any) -> Record:
     model = experiment.federation.worker.model
     model.set_parameters(torch.as_tensor(experiment.federation.server.parameters))
     found = evaluate(model.module, experiment.dataset.test, index)
-    return {"loss": found.loss, "accuracy": found.accuracy}
+    return {"loss": _finite(found.loss), "accuracy": found.accuracy}
+
+
+def _finite(value: float) -> float | None:
+    """Return a number that JSON can hold; None for one that is not finite."""
+    return value if np.isfinite(value) else None
 
 
 def _final(experiment: Experiment, folder: RunFolder) -> Record:
@@ -93,7 +98,7 @@ def _final(experiment: Experiment, folder: RunFolder) -> Record:
     records = folder.records()
     curve = [record["accuracy"] for record in records if "accuracy" in record]
     return {
-        "test_loss": test.loss,
+        "test_loss": _finite(test.loss),
         "test_accuracy": test.accuracy,
         "validation_accuracy": validation.accuracy,
         "best_accuracy": max(curve),
