@@ -33,7 +33,7 @@ def numbers(vector):
     return vector.numpy() if isinstance(vector, torch.Tensor) else vector
 
 
-def close(one, other, rows):
+def assert_close(one, other, rows):
     eps = float(np.finfo(rows.dtype).eps)
     np.testing.assert_allclose(numbers(one), other, rtol=4 * eps, atol=8 * eps)
 
@@ -51,13 +51,13 @@ def test_read_returns_a_copy(store, rows):
 
 def test_blend_changes_one_row(store, rows):
     store.blend(1, 0.25, 0.5, store.adopt(rows[4]))
-    close(store.read(1), 0.25 * rows[1].astype(float) + 0.5 * rows[4], rows)
+    assert_close(store.read(1), 0.25 * rows[1].astype(float) + 0.5 * rows[4], rows)
     for other in (0, 2, 3, 4, 5):
         np.testing.assert_array_equal(numbers(store.read(other)), rows[other])
 
 
 def test_blended_changes_nothing(store, rows):
-    close(
+    assert_close(
         store.blended(store.read(0), 2.0, -1.0, store.adopt(rows[1])),
         2.0 * rows[0].astype(float) - rows[1],
         rows,
@@ -75,7 +75,7 @@ def test_gram(store, rows):
 
 def test_combine(store, rows):
     weights = np.array([0.5, 0.0, -1.0, 0.25, 2.0, 0.1])
-    close(store.combine(weights), weights @ rows.astype(float), rows)
+    assert_close(store.combine(weights), weights @ rows.astype(float), rows)
 
 
 @pytest.mark.parametrize("decision", [RankMean(2, 3), RankMean(1, 4), NearMedian(4, np.array([0, 1, 2, 4, 5]))])
@@ -88,15 +88,15 @@ def test_coordinatewise(store, rows, decision):
         median = np.median(mixed, axis=0)
         order = np.argsort(np.abs(mixed - median), axis=0, kind="stable")[: decision.keep]
         expected = np.take_along_axis(mixed, order, axis=0).mean(axis=0)
-    close(store.coordinatewise(matrix, decision), expected, rows)
+    assert_close(store.coordinatewise(matrix, decision), expected, rows)
 
 
 def test_moments(store, rows):
     chosen, scale = np.array([0, 2, 5]), np.array([1.0, 0.5, 2.0])
     scaled = scale[:, None] * rows[chosen].astype(float)
     mean, deviation = store.moments(chosen, scale)
-    close(mean, scaled.mean(axis=0), rows)
-    close(deviation, scaled.std(axis=0, ddof=1), rows)
+    assert_close(mean, scaled.mean(axis=0), rows)
+    assert_close(deviation, scaled.std(axis=0, ddof=1), rows)
     alone = store.moments(np.array([1]), np.ones(1))
     np.testing.assert_array_equal(numbers(alone[0]), rows[1])
     assert not numbers(alone[1]).any()

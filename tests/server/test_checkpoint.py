@@ -235,7 +235,9 @@ def test_settings_from_numpy_can_be_saved(tmp_path):
         )
 
     server(one=True).save(tmp_path / "state")
-    server(one=False).load(tmp_path / "state")
+    plain = server(one=False)
+    plain.load(tmp_path / "state")
+    assert plain.clients == (0, 1, 2, 3, 4)
 
 
 def test_the_step_size_may_change_on_the_way(tmp_path):

@@ -6,7 +6,10 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 from demoa.core.errors import ConfigError
+from demoa.core.types import Floats
 
 
 def require(holds: bool, what: str, got: object, allowed: str) -> None:
@@ -55,3 +58,12 @@ def share(what: str, got: Any) -> float:
     number = real_number(what, got, "above 0 and at most 1")
     require(0 < number <= 1, what, got, "above 0 and at most 1")
     return number
+
+
+def shares(what: str, got: Any, count: int) -> float | Floats:
+    """Return got as one share, or as an array of `count` of them."""
+    if np.ndim(got) == 0:
+        return share(what, got)
+    values = np.array([share(what, value) for value in got])
+    require(values.shape == (count,), what, got, f"one number, or one for each of {count}")
+    return values

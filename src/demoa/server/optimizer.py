@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,28 @@ class Optimizer:
             weights = np.zeros(self._clients)
             weights[slice(None) if self.algorithm.delayed else accepted] = found.weights
         return Step(found, f, weights)
+
+    def preview(self, state: ServerState, accepted: set[int], rows: Mapping[int, Any]) -> Any | None:
+        """Return the aggregate, (d,), if some rows were these; None for no step. The state is put back after it.
+
+        Args:
+            state: What the rows are put into for a moment.
+            accepted: The rows that were written in this round.
+            rows: What others would be, by place, (d,) each.
+        """
+        store, scale = state.cache.store, state.scale
+        before = {place: store.read(place) for place in rows}
+        try:
+            state.scale = scale.copy()
+            for place, row in rows.items():
+                state.cache.blend(place, 0.0, 1.0, row)
+                state.scale[place] = 1.0
+            step = self.aggregate(state, np.array(sorted(accepted | set(rows)), np.intp))
+            return None if step is None else step.aggregate.vector
+        finally:
+            state.scale = scale
+            for place, row in before.items():
+                state.cache.blend(place, 0.0, 1.0, row)
 
     def move(self, state: ServerState, found: Aggregate, lr: float) -> None:
         """Make the step: the state is changed at the end, when nothing can fail any more."""

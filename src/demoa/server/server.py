@@ -13,9 +13,9 @@ from demoa.aggregation.aggregator import Aggregator
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
-from demoa.aggregation.stores import DenseStore, Store
-from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, on_cpu
-from demoa.core.checks import positive, require, share, whole_number
+from demoa.aggregation.stores import empty_store
+from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen
+from demoa.core.checks import positive, require, share, shares, whole_number
 from demoa.core.errors import ConfigError, RoundError, UpdateRejected
 from demoa.core.registry import build, describe
 from demoa.core.types import Floats
@@ -84,7 +84,7 @@ class Server:
             dtype_name(parameters),
             None if norm_limit is None else positive("norm_limit", norm_limit),
         )
-        store = _empty_store(self._optimizer.rows, parameters)
+        store = empty_store(self._optimizer.rows, parameters)
         start = store.adopt(parameters)
         require(bool(abs(start).max() <= LARGEST_NORM[self._gate.dtype]), "parameters", "NaN or infinity", "finite")
         self._like = parameters[:0].detach().clone() if hasattr(parameters, "detach") else np.empty(0)
@@ -141,22 +141,9 @@ class Server:
         no step.
         """
         with self._lock:
-            state, store = self._state, self._state.cache.store
-            places = {self._roster.row(client): store.adopt(row) for client, row in rows.items()}
-            before = {place: store.read(place) for place in places}
-            scale = state.scale
+            places = {self._roster.row(client): self._state.cache.store.adopt(row) for client, row in rows.items()}
             accepted = {self._roster.row(name) for name in (self._open.accepted if self._open else ())}
-            try:
-                state.scale = scale.copy()
-                for place, row in places.items():
-                    state.cache.blend(place, 0.0, 1.0, row)
-                    state.scale[place] = 1.0
-                step = self._optimizer.aggregate(state, np.array(sorted(accepted | set(places)), np.intp))
-                return None if step is None else step.aggregate.vector
-            finally:
-                state.scale = scale
-                for place, row in before.items():
-                    state.cache.blend(place, 0.0, 1.0, row)
+            return self._optimizer.preview(self._state, accepted, places)
 
     def begin_round(
         self,
@@ -195,7 +182,7 @@ class Server:
             recursion = self.algorithm.recursion(
                 first=first,
                 alpha=None if alpha is None else share("alpha", alpha),
-                p=None if p is None else _shares("p", p, n),
+                p=None if p is None else shares("p", p, n),
             )
             step = self.lr if lr is None else positive("lr", lr)
             scale = state.scale * recursion.decay
@@ -317,21 +304,3 @@ class Server:
             "momentum": self.momentum,
             "seed": self.seed,
         }
-
-
-def _shares(what: str, got: Any, n: int) -> float | Floats:
-    """Return got as one share, or as n of them."""
-    if np.ndim(got) == 0:
-        return share(what, got)
-    values = np.array([share(what, value) for value in got])
-    require(values.shape == (n,), what, got, f"one number, or one for each of the {n} clients")
-    return values
-
-
-def _empty_store(rows: int, parameters: Any) -> Store:
-    """Return a store of zero rows that fit the parameters, in main memory or on their device."""
-    if on_cpu(parameters):
-        return DenseStore.zeros(rows, len(parameters), np.dtype(dtype_name(parameters)))
-    from demoa.aggregation.stores.device import DeviceStore
-
-    return DeviceStore.zeros(rows, parameters)
