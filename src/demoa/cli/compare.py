@@ -16,7 +16,7 @@ def compare_runs(folders: list[Path], console: Console) -> None:
     for name in ("folder", "algorithm", "rule", "attack"):
         table.add_column(name, no_wrap=True)
     for name in ("majority", "best", "test"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True, min_width=8)
     for path in folders:
         folder = RunFolder(path)
         _, spec = folder.spec()
