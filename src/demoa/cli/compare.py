@@ -13,10 +13,10 @@ from demoa.results import RunFolder
 def compare_runs(folders: list[Path], console: Console) -> None:
     """Print one line per run: what it was, and how it ended."""
     table = Table(box=None, pad_edge=False)
-    for name in ("folder", "algorithm", "rule", "attack"):
+    for name in ("folder", "algorithm", "attack"):
         table.add_column(name, no_wrap=True)
     for name in ("majority", "best", "test"):
-        table.add_column(name, justify="right", no_wrap=True, min_width=8)
+        table.add_column(name, justify="right", no_wrap=True)
     for path in folders:
         folder = RunFolder(path)
         _, spec = folder.spec()
@@ -26,7 +26,6 @@ def compare_runs(folders: list[Path], console: Console) -> None:
         table.add_row(
             path.name,
             spec["algorithm"]["name"],
-            spec["aggregation"]["rule"]["name"],
             spec["attack"]["name"],
             str(sum(record["majority"] for record in records)),
             f"{max(curve):.2%}" if curve else "-",
