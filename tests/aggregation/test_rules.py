@@ -129,7 +129,7 @@ def test_covariance_filter(sample):
     expected, gap = reference.covariance_filter(sample.exact, sample.f)
     assume(gap > 1e-4)
     answer = demoa.aggregate(sample.rows, "caf", f=sample.f)
-    # Weights are multiplied by 1 - tau_i / tau_max a few times; each is off by the turn, about 1e-12 / gap.
+    # Not derived: each weight is off by the turn of a direction, about 1e-12 / gap, and 1e-6 leaves ample room.
     assert np.linalg.norm(answer - expected) <= rounding(sample) + 1e-6 * sample.radius
 
 
