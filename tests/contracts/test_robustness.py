@@ -6,7 +6,8 @@ holds in expectation over the shuffle, for CM, Krum and RFA behind bucketing wit
 (Karimireddy, He, Jaggi 2022; Gorbunov et al. 2023, appendix D: c = O(1) for Krum and RFA, O(d) for CM). The
 bounds there are up to constants, so c is measured: the largest ratio over the attacks below, at the
 paper's n = 25, f = 5, s = 2, was 0.94 (CM), 1.91 (Krum) and 0.69 (RFA) on round clouds
-of honest rows, and 1.15, 2.56 and 1.10 on stretched ones. The limits below were set after that measurement: they guard against change, they are not derived.
+of honest rows, and 1.15, 2.56 and 1.10 on stretched ones. The limits below
+were set after that measurement: they guard against change, they are not derived.
 """
 
 import numpy as np
