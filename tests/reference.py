@@ -49,19 +49,20 @@ def main_direction(rows, weights):
 
 
 def covariance_filter(rows, f):
-    """CAF and the smallest eigenvalue gap that it met; a small gap means the direction is not defined."""
+    """CAF: the mean of least top variance that is met while rows along the widest direction lose weight."""
     n = len(rows)
     c = np.ones(n)
-    best, least, smallest_gap = rows.mean(axis=0), np.inf, 1.0
+    best, least = rows.mean(axis=0), np.inf
     while f > 0 and c.sum() > n - 2 * f:
         mean = c @ rows / c.sum()
-        variance, direction, gap = main_direction(rows, c / c.sum())
-        smallest_gap = min(smallest_gap, gap)
+        variance, direction, _ = main_direction(rows, c / c.sum())
         if variance < least:
             best, least = mean, variance
         parts = ((rows - mean) @ direction) ** 2
+        if parts[c > 0].max() == 0:
+            break
         c = c * np.clip(1 - parts / parts[c > 0].max(), 0, 1)
-    return best, smallest_gap
+    return best
 
 
 def geometric_median(rows, steps=8, nu=0.1):
@@ -94,10 +95,18 @@ def near_median(rows, keep):
     return np.array(out)
 
 
-def bulyan(rows, f):
-    left = list(range(len(rows)))
-    chosen = [left.pop(int(np.argmin(krum_scores(rows[left], f)))) for _ in range(len(rows) - 2 * f)]
-    return near_median(rows[chosen], len(rows) - 4 * f)
+def bulyan(rows, f, slack):
+    """All answers of Bulyan, each Krum choice being any row whose score is within slack of the best."""
+    everyone = frozenset(range(len(rows)))
+    choices = {frozenset()}
+    for _ in range(len(rows) - 2 * f):
+        longer = set()
+        for chosen in choices:
+            left = sorted(everyone - chosen)
+            scores = krum_scores(rows[left], f) if len(left) > 1 else np.zeros(1)
+            longer |= {chosen | {row} for row, score in zip(left, scores, strict=True) if score <= scores.min() + slack}
+        choices = longer
+    return [near_median(rows[sorted(chosen)], len(rows) - 4 * f) for chosen in choices]
 
 
 def nearest_neighbours(rows, f):

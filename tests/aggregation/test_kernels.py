@@ -87,6 +87,13 @@ def test_blend_is_what_numpy_computes_in_float64():
     np.testing.assert_array_equal(row, expected)
 
 
+def test_moved_is_a_blend_and_its_squared_norm():
+    start, vector = rows_of(2, LONG_CHUNK + 3, np.float64)
+    found, square = products.moved(start, -0.1, vector)
+    np.testing.assert_array_equal(found, start + -0.1 * vector)
+    assert square == pytest.approx(found @ found, rel=products.relative_error(len(found)))
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [0, 1, CHUNK, LONG_CHUNK + 1])
 def test_squared_norm_is_finite_only_for_finite_vectors(bad, place):
@@ -142,6 +149,38 @@ def test_coordinates_mix_inside_the_block():
     matrix[3] = 0.0
     mixed = matrix @ rows
     np.testing.assert_allclose(coordinates.rank_mean(rows, matrix, 3, 3), np.median(mixed, axis=0), atol=1e-13)
+
+
+SELECTION, MIXTURE = np.diag([1.0, 0.5, 2.0, 1.0, 3.0, 1.0, 0.1])[[4, 2, 0, 1, 3, 6, 5]], np.tri(7) / 3 - 0.1
+WITH_A_ZERO_ROW = SELECTION * [[1], [1], [0], [1], [1], [1], [1]]
+
+
+@pytest.mark.parametrize("matrix", [SELECTION, MIXTURE, WITH_A_ZERO_ROW])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 8, 1003, CHUNK + 1])
+def test_straight_line_code_gives_the_bits_of_the_loop(matrix, dtype, width, monkeypatch):
+    rows = rows_of(7, width, dtype)
+
+    def both():
+        return np.concatenate(
+            [
+                coordinates.rank_mean(rows, matrix, 3, 3),
+                coordinates.rank_mean(rows, matrix, 1, 5),
+                coordinates.near_median(rows, matrix, 5),
+            ]
+        )
+
+    looped = both()
+    monkeypatch.setattr(coordinates, "STRAIGHT_NUMBERS", 1)
+    np.testing.assert_array_equal(both(), looped)
+
+
+@pytest.mark.parametrize("n", [1, 2, 25, coordinates.STRAIGHT_ROWS, coordinates.STRAIGHT_ROWS + 1])
+def test_straight_line_code_sorts_any_number_of_rows(n, monkeypatch):
+    monkeypatch.setattr(coordinates, "STRAIGHT_NUMBERS", 1)
+    rows = rows_of(n, 300)
+    expected = np.median(rows.astype(float), axis=0).astype(np.float32)
+    np.testing.assert_array_equal(coordinates.rank_mean(rows, np.eye(n), (n - 1) // 2, n // 2), expected)
 
 
 def test_values_outside_the_window_do_not_touch_its_sum():

@@ -124,13 +124,24 @@ def test_divide_and_conquer(sample):
     assert parts[chosen].sum() <= best.sum() + n * slack
 
 
-@given(samples(plain=True))
+@given(samples())
 def test_covariance_filter(sample):
-    expected, gap = reference.covariance_filter(sample.exact, sample.f)
-    assume(gap > 1e-4)
+    """An error g |x| |y| in the products is what rows off by g R would give: see how far those move the answer.
+
+    The answer depends on all eigenvectors that it met, so no bound holds for every sample; its condition is
+    measured on each, with random rows a thousand times as far off, and samples where it is undefined are left out.
+    """
+    expected = reference.covariance_filter(sample.exact, sample.f)
+    error = 1e3 * (relative_error(sample.rows.shape[1]) + 16 * np.finfo(float).eps) * sample.radius
+    random = np.random.default_rng(0)
+    moved = [
+        reference.covariance_filter(sample.exact + error * random.uniform(-1, 1, sample.rows.shape), sample.f)
+        for _ in range(8)
+    ]
+    spread = max(np.linalg.norm(other - expected) for other in moved)
+    assume(spread <= 1e-3 * sample.radius)
     answer = demoa.aggregate(sample.rows, "caf", f=sample.f)
-    # Not derived: each weight is off by the turn of a direction, about 1e-12 / gap, and 1e-6 leaves ample room.
-    assert np.linalg.norm(answer - expected) <= rounding(sample) + 1e-6 * sample.radius
+    assert np.linalg.norm(answer - expected) <= rounding(sample) + spread
 
 
 @given(samples())
@@ -178,11 +189,13 @@ def test_mean_around_median(sample):
     assert_close(demoa.aggregate(sample.rows, "meamed", f=sample.f), expected, sample)
 
 
-@given(samples(most_f=bulyan_f, most_rows=15, plain=True))
+@given(samples(most_f=bulyan_f))
 def test_bulyan(sample):
-    # One row changes the answer altogether, so samples without near-ties in the scores are used.
-    expected = reference.bulyan(sample.exact, sample.f)
-    assert_close(demoa.aggregate(sample.rows, "bulyan", f=sample.f), expected, sample)
+    """One row changes the answer altogether: it must be that of some choice whose scores were as good as the best."""
+    allowed = reference.bulyan(sample.exact, sample.f, slack=2 * len(sample.rows) * square_error(sample))
+    answer = demoa.aggregate(sample.rows, "bulyan", f=sample.f)
+    assert answer.dtype == sample.rows.dtype
+    assert min(np.linalg.norm(answer - expected) for expected in allowed) <= rounding(sample)
 
 
 @pytest.mark.parametrize("rule", sorted(demoa.rules.RULES))

@@ -22,7 +22,7 @@ def tolerated(rule, sample, mixing=()):
 
 
 def assert_same(one, other, sample):
-    """Equal up to the rounding of sums in another order."""
+    """Equal up to the rounding of sums in another order: far below the resolution that `test_rules` derives."""
     assert np.linalg.norm(one - other) <= 1e-8 * sample.radius
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from demoa.core.checks import whole_number
 
@@ -34,19 +34,26 @@ def get_threads() -> int:
 
 
 def map_in_threads(task: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Return [task(item) for item in items], in consecutive shares, one per thread."""
+    """Return [task(item) for item in items]; each thread takes the next item as soon as it is free."""
     work = list(items)
     threads = min(get_threads(), len(work))
     if threads < 2:
         return [task(item) for item in work]
-    cuts = [len(work) * share // threads for share in range(threads + 1)]
+    results: list[R | None] = [None] * len(work)
+    left = iter(range(len(work)))  # next() on it is one step for the interpreter: no two threads get the same
 
-    def run(share: int) -> list[R]:
-        return [task(item) for item in work[cuts[share] : cuts[share + 1]]]
+    def run() -> None:
+        for place in left:
+            results[place] = task(work[place])
 
-    # The calling thread takes the first share: one hand-over less, and none where there is one thread.
-    others = [_pool(os.getpid(), threads - 1).submit(run, share) for share in range(1, threads)]
-    return [*run(0), *(result for other in others for result in other.result())]
+    # The calling thread works as well: one hand-over less, and a thread that wakes up late holds nobody up.
+    others = [_pool(os.getpid(), threads - 1).submit(run) for _ in range(1, threads)]
+    try:
+        run()
+    finally:
+        for other in others:
+            other.result()
+    return cast(list[R], results)
 
 
 @cache

@@ -109,8 +109,8 @@ class Optimizer:
         direction = found.vector
         if self._estimate is not None:
             direction = store.blended(store.read(self._estimate), 1.0, 1.0, found.vector)
-        moved = store.blended(state.parameters, 1.0, -lr, direction)
-        if not np.isfinite(store.squared_norm(moved)):
+        moved, square = store.moved(state.parameters, -lr, direction)
+        if not np.isfinite(square):
             raise RoundError(f"round {state.round} would make the parameters infinite; lower lr, or set norm_limit")
         if self._centre is not None:
             state.cache.blend(self._centre, 0.0, 1.0, found.vector)

@@ -10,7 +10,7 @@ from demoa.core.threads import map_in_threads
 CHUNK = 1 << 16
 """Columns per task: enough to hide the cost of a task, few enough to feed many cores."""
 
-LONG_CHUNK = 1 << 21
+LONG_CHUNK = 1 << 18
 """The same for work on one row: below this, handing work to a thread costs more than it saves."""
 
 R = TypeVar("R")

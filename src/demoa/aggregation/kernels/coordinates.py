@@ -6,26 +6,30 @@ and averaged: the rows are read once, and no mixed row is ever built.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
+from numba import from_dtype, njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from demoa.aggregation.kernels.chunks import map_chunks
 from demoa.aggregation.kernels.network import full_network, rank_network
+from demoa.aggregation.kernels.straight import REGISTER_BYTES, sort_columns
 from demoa.core.types import Floats
 
 SCRATCH_BYTES = 26_000
 """What the block of mixed rows may take: most of a 32 KiB first-level cache."""
 
+STRAIGHT_NUMBERS, STRAIGHT_ROWS = 1 << 24, 128
+"""From so many numbers on, in up to so many rows, it pays to compile code for the very number of rows."""
+
 
 def rank_mean(rows: NDArray[np.floating], matrix: Floats, low: int, high: int) -> NDArray[np.floating]:
     """Return, per column, the mean of the values of ranks low..high among matrix @ rows, (d,)."""
-    steps = rank_network(len(matrix), low, high)
-    return _run(rows, matrix, steps, low, high, 0)
+    return _run(rows, matrix, low, high, 0)
 
 
 def near_median(rows: NDArray[np.floating], matrix: Floats, keep: int) -> NDArray[np.floating]:
@@ -33,23 +37,32 @@ def near_median(rows: NDArray[np.floating], matrix: Floats, keep: int) -> NDArra
 
     Of two values at the same distance from the median the smaller goes first.
     """
-    count = len(matrix)
-    return _run(rows, matrix, full_network(count), (count - 1) // 2, count // 2, keep)
+    return _run(rows, matrix, (len(matrix) - 1) // 2, len(matrix) // 2, keep)
 
 
-def _run(
-    rows: NDArray[np.floating], matrix: Floats, steps: NDArray[np.intp], low: int, high: int, keep: int
-) -> NDArray[np.floating]:
-    out = np.empty(rows.shape[1], rows.dtype)
-    owner, source = np.nonzero(matrix)
-    ends = np.searchsorted(owner, np.arange(len(matrix) + 1))
+def _run(rows: NDArray[np.floating], matrix: Floats, low: int, high: int, keep: int) -> NDArray[np.floating]:
+    count, width = len(matrix), rows.shape[1]
+    out = np.empty(width, rows.dtype)
+    owner, source = map(np.ascontiguousarray, np.nonzero(matrix))
+    ends = np.searchsorted(owner, np.arange(count + 1))
     values = matrix[owner, source].astype(rows.dtype)
-    block = max(16, SCRATCH_BYTES // (rows.itemsize * len(matrix)) // 16 * 16)
+    lanes = REGISTER_BYTES // rows.itemsize
+    block = max(lanes, SCRATCH_BYTES // (rows.itemsize * count) // lanes * lanes)
 
-    def task(start: int, stop: int) -> None:
-        _chunk(rows, ends, source, values, steps, low, high, keep, block, start, stop, out)
+    if count * width >= STRAIGHT_NUMBERS and count <= STRAIGHT_ROWS:
+        constants = (low, high, keep > 0, count)
+        straight = _straight_chunk_for(rows.dtype, constants)
+        plain = bool((np.diff(ends) == 1).all())
 
-    map_chunks(len(out), task)
+        def task(start: int, stop: int) -> None:
+            straight(rows, ends, source, values, plain, low, high, keep, block, start, stop, out, *constants)
+    else:
+        steps = full_network(count) if keep > 0 else rank_network(count, low, high)
+
+        def task(start: int, stop: int) -> None:
+            _chunk(rows, ends, source, values, steps, low, high, keep, block, start, stop, out)
+
+    map_chunks(width, task)
     return out
 
 
@@ -79,41 +92,89 @@ _lesser = _extreme("llvm.minnum")
 _greater = _extreme("llvm.maxnum")
 
 
+@cache
+def _straight_chunk_for(dtype: np.dtype[np.floating], constants: tuple[int, int, bool, int]) -> Any:
+    """Return `_straight_chunk` compiled for these constants.
+
+    What comes back takes its arguments as they are, without a look at their types: arrays must be contiguous.
+    """
+    number, whole = from_dtype(dtype), types.int64
+    rows, values, index = types.Array(number, 2, "C"), types.Array(number, 1, "C"), types.Array(whole, 1, "C")
+    numbers = [whole] * 6
+    signature = (rows, index, index, values, types.boolean, *numbers, values, *map(types.literal, constants))
+    _straight_chunk.compile(signature)
+    return _straight_chunk.get_overload(signature)
+
+
+# The constants of the compiler, which end in _, repeat low, high and the number of rows: helpers that took the
+# constants would be compiled anew for each value, too.
 @njit(nogil=True, fastmath=NO_NAN, cache=True)
-def _chunk(rows, ends, source, values, steps, low, high, keep, block, start, stop, out):  # pragma: no cover
+def _straight_chunk(
+    rows, ends, source, values, plain, low, high, keep, block, start, stop, out, low_, high_, full_, rows_
+):  # pragma: no cover
     count = len(ends) - 1
     mixed = np.zeros((count, block), rows.dtype)
     sums = np.empty(block)
+    lanes = REGISTER_BYTES // rows.itemsize
+    itself, unscaled = np.arange(count), np.ones(count, rows.dtype)
     for left in range(start, stop, block):
-        used = min(block, stop - left)
-        for r in range(count):
-            first, last = ends[r], ends[r + 1]
-            wire = mixed[r]
-            if last - first == 1:  # the common case, and too short to be worth a call
-                row, value = rows[source[first], left : left + used], values[first]
-                for c in range(used):
-                    wire[c] = value * row[c]
-            else:
-                _mix(rows, source[first:last], values[first:last], left, used, wire)
+        right = min(left + block, stop)
+        table, chosen, scale, column = rows, source, values, left
+        if not plain or (right - left) % lanes > 0:
+            # Rows that are mixed, and the last few columns, go through the scratch.
+            _fill(rows, ends, source, values, left, right, mixed)
+            table, chosen, scale, column = mixed, itself, unscaled, 0
+        for c in range(0, right - left, lanes):
+            sort_columns(table, chosen, scale, column + c, mixed, c, low_, high_, full_, rows_)  # type: ignore[call-arg]
+        _average(mixed, low, high, keep, sums, out[left:right])
+
+
+@njit(nogil=True, fastmath=NO_NAN, cache=True)
+def _chunk(rows, ends, source, values, steps, low, high, keep, block, start, stop, out):  # pragma: no cover
+    mixed = np.zeros((len(ends) - 1, block), rows.dtype)
+    sums = np.empty(block)
+    for left in range(start, stop, block):
+        right = min(left + block, stop)
+        _fill(rows, ends, source, values, left, right, mixed)
         for s in range(len(steps)):
             lower, upper = mixed[steps[s, 0]], mixed[steps[s, 1]]
             for c in range(block):
                 a, b = lower[c], upper[c]
                 lower[c] = _lesser(a, b)
                 upper[c] = _greater(a, b)
-        sums[:] = 0.0
-        if keep == 0:
-            for r in range(low, high + 1):
-                wire = mixed[r]
-                for c in range(block):
-                    sums[c] += wire[c]
-            share = 1.0 / (high - low + 1)
+        _average(mixed, low, high, keep, sums, out[left:right])
+
+
+@njit(nogil=True, fastmath=NO_NAN, cache=True)
+def _fill(rows, ends, source, values, left, right, mixed):  # pragma: no cover
+    """Set mixed to the combinations of rows, columns left..right."""
+    used = right - left
+    for r in range(len(mixed)):
+        first, last = ends[r], ends[r + 1]
+        wire = mixed[r]
+        if last - first == 1:  # the common case, and too short to be worth a call
+            row, value = rows[source[first], left:right], values[first]
+            for c in range(used):
+                wire[c] = value * row[c]
         else:
-            _sum_near(mixed, low, high, keep, sums)
-            share = 1.0 / keep
-        result = out[left : left + used]
-        for c in range(used):
-            result[c] = sums[c] * share
+            _mix(rows, source[first:last], values[first:last], left, used, wire)
+
+
+@njit(nogil=True, fastmath=NO_NAN, cache=True)
+def _average(mixed, low, high, keep, sums, result):  # pragma: no cover
+    """Set result to the mean, per sorted column, of ranks low..high, or of the `keep` values near the median."""
+    sums[:] = 0.0
+    if keep == 0:
+        for r in range(low, high + 1):
+            wire = mixed[r]
+            for c in range(len(sums)):
+                sums[c] += wire[c]
+        share = 1.0 / (high - low + 1)
+    else:
+        _sum_near(mixed, low, high, keep, sums)
+        share = 1.0 / keep
+    for c in range(len(result)):
+        result[c] = sums[c] * share
 
 
 @njit(nogil=True, fastmath=NO_NAN, cache=True)

@@ -3,7 +3,7 @@
 A product of two float32 numbers is exact in float64, so the only error is that of the additions.
 A sum of d terms runs through at most BLOCK + d / BLOCK of them in a row, hence
 
-    |computed - exact| <= relative_error(d) * |x| |y|        (d = 1.2 M: 3e-13)
+    |computed - exact| <= relative_error(d) * |x| |y|        (d = 1.2 M: 5e-13)
 
 and that is the worst case; what is seen is 1e-15. So |x|^2 + |y|^2 - 2 <x, y> loses its digits only for
 rows that agree to about six places, where rounding the rows to float32 has already done as much harm.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from demoa.aggregation.kernels.chunks import LONG_CHUNK, map_chunks
 from demoa.core.types import Floats
 
-BLOCK = 2048
+BLOCK = 4096
 """Columns that stay in the cache while all tiles of rows pass over them."""
 
 TALL, WIDE = 4, 3
@@ -44,13 +44,22 @@ def gram(rows: NDArray[np.floating], fresh: NDArray[np.intp]) -> Floats:
     same order.
     """
     count, width = rows.shape
-    others = np.setdiff1d(np.arange(count), fresh)
-    order = np.concatenate([fresh, others])
-    tall, wide = _padded(fresh, TALL), _padded(order, WIDE)
-    parts = map_chunks(width, lambda start, stop: _gram_chunk(rows, tall, wide, start, stop))
-    products = np.zeros((len(fresh), count))
-    for part in parts:
-        products[:, order] += part[: len(fresh), :count]
+    is_old = np.ones(count, bool)
+    is_old[fresh] = False
+    order = np.concatenate([fresh, np.flatnonzero(is_old)])
+    # A tile may stand either way: the one that fits the number of fresh rows computes less in vain.
+    standing = _up(len(fresh), TALL) * _up(count, WIDE) <= _up(len(fresh), WIDE) * _up(count, TALL)
+    tall, wide = (
+        (_padded(fresh, TALL), _padded(order, WIDE))
+        if standing
+        else (
+            _padded(order, TALL),
+            _padded(fresh, WIDE),
+        )
+    )
+    part = sum(map_chunks(width, lambda start, stop: _gram_chunk(rows, tall, wide, standing, start, stop)))
+    products = np.empty((len(fresh), count))
+    products[:, order] = (part if standing else part.T)[: len(fresh), :count]
     square = products[:, fresh]
     products[:, fresh] = np.triu(square) + np.triu(square, 1).T
     return products
@@ -81,17 +90,28 @@ def blended(row: NDArray[np.floating], keep: float, gain: float, vector: NDArray
     return out
 
 
+def moved(start: NDArray[np.floating], gain: float, vector: NDArray[np.floating]) -> tuple[NDArray[np.floating], float]:
+    """Return start + gain * vector, (d,), rounded like `blend`, and its squared norm, found in the same pass."""
+    out = np.empty_like(start)
+    squares = map_chunks(len(out), lambda a, b: _moved_chunk(out, start, gain, vector, a, b), LONG_CHUNK)
+    return out, float(sum(squares))
+
+
 def squared_norm(vector: NDArray[np.floating]) -> float:
     """Return |vector|^2 as float64: not finite if and only if an entry is not (or it overflows)."""
     return float(sum(map_chunks(len(vector), lambda start, stop: _square_chunk(vector, start, stop), LONG_CHUNK)))
 
 
+def _up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
+
+
 def _padded(index: NDArray[np.intp], multiple: int) -> NDArray[np.intp]:
-    return np.concatenate([index, np.repeat(index[-1:], -len(index) % multiple)])
+    return np.concatenate([index, np.repeat(index[-1:], _up(len(index), multiple) - len(index))])
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)
-def _gram_chunk(rows, tall, wide, start, stop):  # pragma: no cover
+def _gram_chunk(rows, tall, wide, symmetric, start, stop):  # pragma: no cover
     out = np.zeros((len(tall), len(wide)))
     for left in range(start, stop, BLOCK):
         right = min(left + BLOCK, stop)
@@ -100,8 +120,8 @@ def _gram_chunk(rows, tall, wide, start, stop):  # pragma: no cover
             a1 = rows[tall[r + 1], left:right]
             a2 = rows[tall[r + 2], left:right]
             a3 = rows[tall[r + 3], left:right]
-            # wide begins with the fresh rows, and their table is symmetric: start at the diagonal.
-            for q in range(r - r % WIDE, len(wide), WIDE):
+            # If symmetric, wide begins with the rows of tall: start at the diagonal.
+            for q in range(r - r % WIDE if symmetric else 0, len(wide), WIDE):
                 b0 = rows[wide[q], left:right]
                 b1 = rows[wide[q + 1], left:right]
                 b2 = rows[wide[q + 2], left:right]
@@ -178,6 +198,17 @@ def _blended_chunk(out, row, keep, gain, vector, start, stop):  # pragma: no cov
     result, mine, other = out[start:stop], row[start:stop], vector[start:stop]
     for c in range(len(result)):
         result[c] = keep * mine[c] + gain * other[c]
+
+
+@njit(nogil=True, fastmath=SUMS - {"contract"}, cache=True)
+def _moved_chunk(out, origin, gain, vector, start, stop):  # pragma: no cover
+    result, mine, other = out[start:stop], origin[start:stop], vector[start:stop]
+    total = 0.0
+    for c in range(len(result)):
+        result[c] = mine[c] + gain * other[c]
+        x = np.float64(result[c])
+        total += x * x
+    return total
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)

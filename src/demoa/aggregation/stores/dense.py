@@ -46,6 +46,12 @@ class DenseStore:
         """Return keep * row + gain * vector, (d,)."""
         return products.blended(row, keep, gain, vector)
 
+    def moved(
+        self, start: NDArray[np.floating], gain: float, vector: NDArray[np.floating]
+    ) -> tuple[NDArray[np.floating], float]:
+        """Return start + gain * vector, (d,), and its squared norm, found in the same pass."""
+        return products.moved(start, gain, vector)
+
     def gram(self, fresh: NDArray[np.intp]) -> Floats:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
         return products.gram(self._rows, fresh)

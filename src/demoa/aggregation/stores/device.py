@@ -47,6 +47,11 @@ class DeviceStore:
         """Return keep * row + gain * vector, (d,)."""
         return (keep * row.double() + gain * vector.double()).to(row.dtype)
 
+    def moved(self, start: torch.Tensor, gain: float, vector: torch.Tensor) -> tuple[torch.Tensor, float]:
+        """Return start + gain * vector, (d,), and its squared norm."""
+        result = self.blended(start, 1.0, gain, vector)
+        return result, self.squared_norm(result)
+
     def gram(self, fresh: NDArray[np.intp]) -> Floats:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
         total = torch.zeros(len(fresh), self.rows, dtype=torch.float64, device=self._rows.device)

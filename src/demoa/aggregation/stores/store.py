@@ -37,6 +37,10 @@ class Store(Protocol):
         """Return keep * row + gain * vector, (d,), for two vectors of the store's library."""
         ...
 
+    def moved(self, start: Any, gain: float, vector: Any) -> tuple[Any, float]:
+        """Return start + gain * vector, (d,), and its squared norm, which is not finite where the vector is not."""
+        ...
+
     def gram(self, fresh: NDArray[np.intp]) -> Floats:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
         ...
