@@ -1,8 +1,12 @@
 """What a user types, and what a user sees when something is wrong: one line, never a traceback."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from demoa.cli.main import main
@@ -73,8 +77,8 @@ def test_majority():
 
 def test_data_list_says_what_is_there(tmp_path):
     found = demoa("data", "list", env={"DEMOA_DATA": str(tmp_path), "PATH": ""})
-    assert "ships with the package" in found.stdout
-    assert "not fetched" in found.stdout
+    assert "digits          comes with the package" in found.stdout
+    assert "mnist           not here: demoa data fetch mnist" in found.stdout
 
 
 WRONG = [
@@ -108,6 +112,24 @@ WRONG = [
     (["--set", "run.seed=x"], "run.seed must be a whole number"),
     (["--set", "runs.seed=1"], "unknown key in the spec 'runs'; did you mean 'run'"),
     (["--set", "rounds=3"], "--set takes section.key=value"),
+    (["--set", "task.dataset.name=digits", "--set", "task.dataset.size=9"], "unknown option of data set digits 'size'"),
+    (["--set", "task.partition=one_label"], "as many honest clients as labels: 8 clients, 10 labels"),
+    (
+        ["--set", "task.model.name=resnet18", "--set", "task.model.norm=layer"],
+        "norm must be one of batch, group",
+    ),
+    (["--set", "aggregation.rule=my_code:Rule"], "rule 'my_code:Rule' cannot be imported"),
+    (
+        ["--set", "aggregation.rule=math:sqrt"],
+        "must be a dataclass that derives from demoa.aggregation",
+    ),
+    (["--set", "seeds.sampling=x"], "seeds.sampling must be a whole number"),
+    (["--set", "run.heterogeneity_every=-1"], "run.heterogeneity_every must be a whole number, at least 0"),
+    (["--device", "cuda"], "device 'cuda' cannot be used here"),
+    (["--device", "abacus"], "device 'abacus' cannot be used here"),
+    (["--vary", "attack.name"], "--vary takes section.key=value,value"),
+    (["--vary", "attack.name=alie,,ipm"], "--vary takes section.key=value,value"),
+    (["--vary", "attack.name=ipm,ipm"], "--vary names the same run twice"),
     (["--threads", "0"], "threads must be a whole number, at least 1"),
 ]
 
@@ -135,11 +157,12 @@ def test_wrong_flags_and_folders_are_refused(finished, tmp_path):
         (["run", "--out", tmp_path / "a", "--resume", path], "give either --out FOLDER"),
         (["run", "--out", path, *SMALL], "already holds a run"),
         (["run", "--resume", tmp_path], "holds no run"),
-        (["run", "--resume", path, "--set", "run.rounds=3"], "leave SPEC and --set out"),
+        (["run", "--resume", path, "--set", "run.rounds=3"], "leave SPEC, --set, --vary and --device out"),
         (["run", tmp_path / "none.toml", "--out", tmp_path / "a"], "cannot read"),
         (["run", tmp_path / "bad.toml", "--out", tmp_path / "a"], "is not valid TOML"),
         (["run", "--out", "/proc/demoa", *SMALL], "cannot write to"),
         (["compare", tmp_path], "holds no run"),
+        (["run", "--out", tmp_path / "t", *SMALL, "--track", "paper"], "unknown tracker 'paper'"),
         (["compare", path, "--picture", tmp_path / "curves.xyz"], "cannot draw"),
         (["majority", "--p", "0"], "p must be above 0"),
         (["data", "fetch", "imagenet"], "unknown data set to fetch"),
@@ -148,6 +171,120 @@ def test_wrong_flags_and_folders_are_refused(finished, tmp_path):
         assert found.returncode == 2, words
         assert message in found.stderr.replace("\n", " ").replace("│", " ").replace("  ", " "), words
         assert "Traceback" not in found.stderr
+
+
+def test_runs_go_on_side_by_side_and_come_back_together(tmp_path):
+    words = ["--vary", "algorithm.name=demoa,fedavg", "--vary", "sampling.p=0.3,0.6"]
+    found = demoa("run", "--out", tmp_path / "all", *SMALL, *words)
+    assert found.returncode == 0, found.stderr
+    names = {"demoa-p0.3", "demoa-p0.6", "fedavg-p0.3", "fedavg-p0.6"}
+    assert {path.name for path in (tmp_path / "all").iterdir()} == names
+    alone = tmp_path / "alone"
+    demoa("run", "--out", alone, *SMALL, "--set", "algorithm.name=fedavg", "--set", "sampling.p=0.6")
+    for name in ("records.jsonl", "state.safetensors", "final.json"):
+        assert (tmp_path / "all" / "fedavg-p0.6" / name).read_bytes() == (alone / name).read_bytes()
+    (alone / "final.json").unlink()
+    assert demoa("run", "--resume", tmp_path / "all").returncode == 0
+
+
+def test_a_changed_spec_is_not_resumed(finished, tmp_path):
+    path, _ = finished
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    (copy / "spec.json").write_text((copy / "spec.json").read_text().replace('"lr": 0.1', '"lr": 0.2'))
+    found = demoa("run", "--resume", copy)
+    assert found.returncode == 2
+    assert "holds another run than this spec describes" in found.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+def test_a_full_disk_gets_one_line_and_loses_nothing(tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "records.jsonl").symlink_to("/dev/full")
+    found = demoa("run", "--out", out, *SMALL)
+    assert found.returncode == 2
+    assert "No space left on device; make room, then --resume" in found.stderr.replace("\n", " ")
+    assert "Traceback" not in found.stderr
+    (out / "records.jsonl").unlink()
+    (out / "records.jsonl").touch()
+    assert demoa("run", "--resume", out).returncode == 0
+    assert len(RunFolder(out).records()) == 6
+
+
+OWN_CODE = """
+from dataclasses import dataclass
+import numpy as np
+from demoa.aggregation.decision import average_of
+from demoa.aggregation.rules import Rule
+from demoa.attacks import Attack
+from demoa.sampling import Sampling
+
+@dataclass(frozen=True)
+class Shortest(Rule):
+    keep: int = 3
+    def tolerance(self, rows): return rows - self.keep
+    def decide(self, table, f): return average_of(np.argsort(table.squared_norms)[: self.keep], table.rows)
+
+@dataclass(frozen=True)
+class Zero(Attack):
+    colludes = False
+    def spoil(self, vector): return 0 * vector
+"""
+
+
+def test_parts_of_ones_own_are_found_in_the_present_folder(tmp_path):
+    (tmp_path / "my_code.py").write_text(OWN_CODE)
+    words = ["--set", "aggregation.rule={name='my_code:Shortest', keep=2}", "--set", "attack.name=my_code:Zero"]
+    found = demoa("run", "--out", "run", *SMALL, *words, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    _, spec = RunFolder(tmp_path / "run").spec()
+    assert spec["aggregation"]["rule"] == {"name": "my_code:Shortest", "keep": 2}
+    assert all(np.count_nonzero(record["weights"]) == 2 for record in RunFolder(tmp_path / "run").records())
+    assert demoa("run", "--resume", "run", cwd=tmp_path).returncode == 0
+
+
+def test_tensorboard_gets_every_round(tmp_path):
+    found = demoa("run", "--out", tmp_path / "run", *SMALL, "--track", "tensorboard")
+    assert found.returncode == 0, found.stderr
+    read = (
+        "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator as E; import sys; "
+        "e = E(sys.argv[1]); e.Reload(); print([s.step for s in e.Scalars('aggregation_error')])"
+    )
+    words = [sys.executable, "-c", read, str(tmp_path / "run" / "tensorboard")]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() == "[1, 2, 3, 4, 5, 6]"
+
+
+def test_mlflow_gets_every_round_and_takes_up_its_run(tmp_path):
+    env = {**os.environ, "MLFLOW_TRACKING_URI": f"file:{tmp_path}/mlruns", "MLFLOW_ALLOW_FILE_STORE": "true"}
+    found = demoa("run", "--out", tmp_path / "run", *SMALL, "--track", "mlflow", env=env)
+    assert found.returncode == 0, found.stderr
+    assert demoa("run", "--resume", tmp_path / "run", "--track", "mlflow", env=env).returncode == 0
+    read = (
+        "import mlflow; (run,) = mlflow.search_runs(experiment_names=['demoa'], output_format='list'); "
+        "found = mlflow.MlflowClient().get_metric_history(run.info.run_id, 'aggregation_error'); "
+        "print([point.step for point in found], run.data.params['sampling.p'], run.info.status)"
+    )
+    words = [sys.executable, "-c", read]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout.strip()
+    assert said == "[1, 2, 3, 4, 5, 6] 0.1 FINISHED"
+
+
+def test_a_tracker_that_cannot_start_gets_one_line(tmp_path):
+    env = {**os.environ, "MLFLOW_TRACKING_URI": "carrier-pigeon://roof"}
+    found = demoa("run", "--out", tmp_path / "run", *SMALL, "--track", "mlflow", env=env)
+    assert found.returncode == 2
+    assert "tracker mlflow cannot start: " in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_weights_and_biases_keeps_a_run_offline(tmp_path):
+    env = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    words = [*SMALL, "--track", "wandb", "--vary", "run.seed=0,1"]
+    found = demoa("run", "--out", tmp_path, *words, env=env)
+    assert found.returncode == 0, found.stderr
+    for name in ("seed0", "seed1"):
+        assert len(list((tmp_path / name / "wandb").glob("offline-run-*/run-*.wandb"))) == 1
 
 
 def test_a_finished_run_is_resumed_to_the_same_end(finished):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 import demoa
@@ -27,6 +28,31 @@ class Tiny(nn.Module):
 
 def own_dataset():
     return load_dataset("digits")
+
+
+class Pairs(torch.utils.data.Dataset):
+    """A torch Dataset as a user would write it: images with values of their own, and labels."""
+
+    def __init__(self, count=60, classes=3):
+        self.count, self.classes = count, classes
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, place):
+        return torch.full((1, 6, 6), float(place)), place % self.classes
+
+
+def two_parts():
+    return Pairs(40), Pairs(12)
+
+
+def an_iterator():
+    class Endless(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter([])
+
+    return Endless()
 
 
 def npz(path, **changes):
@@ -63,6 +89,19 @@ def test_own_data_and_an_own_model_train(tmp_path):
         assert not np.array_equal(federation.server.parameters.numpy(), before.numpy())
 
 
+def test_torch_datasets_are_taken_as_they_are():
+    here = "tests.data.test_own_data"
+    one = load_dataset(f"{here}:Pairs", {"count": 30})
+    assert (len(one.train), len(one.test), one.classes) == (24, 6, 3)
+    two = load_dataset(f"{here}:two_parts")
+    assert (len(two.train), len(two.test)) == (40, 12)
+    images, labels = two.train.batch(np.array([7]))
+    assert float(images.min()) == float(images.max()) == 7.0
+    assert labels.tolist() == [1]
+    settings = [f'task.dataset={{name="{here}:Pairs", count=90}}', "task.model=logistic"]
+    make_experiment(read_spec(None, [*SMALL, *settings])).federation.play()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -84,7 +123,9 @@ def test_wrong_files_are_refused(tmp_path, changes, message):
     [
         (["task.dataset=none.npz"], "cannot be read as an .npz file"),
         (["task.dataset=none:none"], "cannot be imported"),
-        (['task.dataset="math:sqrt"'], "must be a function without arguments"),
+        (['task.dataset="math:sqrt"'], "must be a function or class that takes its options"),
+        (['task.dataset="time:time"'], "must return a demoa Dataset, or one or two torch Datasets, got float"),
+        (['task.dataset="tests.data.test_own_data:an_iterator"'], "must have a length and examples by index"),
         (["task.model=torch.nn:Nothing"], "cannot be imported"),
         (["task.model=cnn"], "unknown model 'cnn'"),
     ],

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import demoa
+from demoa.aggregation.stores.device import DeviceStore
 from demoa.attacks import ATTACKS
+from demoa.core.seeding import generator
 from demoa.experiment.build import make_experiment
 from demoa.experiment.load import read_spec, spec_from
 from demoa.experiment.run import resume_run, start_run
@@ -77,17 +79,45 @@ def test_chosen_rows_reach_the_server():
             np.testing.assert_allclose(row, -0.1 * honest.mean(axis=0), rtol=1e-4, atol=1e-6)
 
 
-def test_one_stream_does_not_move_another():
-    """Another attack, and so other draws of it, leaves who is sampled and their batches as they were."""
+def draws_of(*settings):
+    """What each kind of draws came to in the first rounds of a run, by its name in [seeds]."""
+    experiment = make_experiment(read_spec(None, [*SMALL, "attack.name=gaussian", "sampling.p=0.5", *settings]))
+    federation = experiment.federation
+    found = {
+        "model": federation.start.clone(),
+        "data": np.concatenate([experiment.validation, *federation.worker.shards]),
+        # At the same parameters and on the same data, whatever the other streams did to them.
+        "clients": generator(federation.worker.seed, "batch", 2, 9).random(5),
+    }
+    federation.play()
+    before = federation.server.parameters.clone()
+    sampled = federation.play().sampled
+    return found | {"sampling": sampled, "moved": federation.server.parameters - before}
 
-    def first_vector(attack):
-        federation = make_experiment(read_spec(None, [*SMALL, f"attack.name={attack}"])).federation
-        sampled = federation.play().sampled
-        return sampled, federation.server.momentum_of(9).numpy()
 
-    one, other = first_vector("gaussian"), first_vector("mimic")
-    assert one[0] == other[0]
-    np.testing.assert_array_equal(one[1], other[1])
+@pytest.mark.parametrize("kind", ["data", "model", "sampling", "clients"])
+def test_another_seed_of_one_stream_leaves_the_others_as_they_were(kind):
+    one, other = draws_of(), draws_of(f"seeds.{kind}=7")
+    for name in ("data", "model", "sampling", "clients"):
+        assert np.array_equal(one[name], other[name]) == (name != kind)
+    assert not np.array_equal(one["moved"], other["moved"])
+
+
+@pytest.mark.parametrize("kind", ["attack", "mixing"])
+def test_another_seed_of_lies_or_buckets_leaves_honest_clients_as_they_were(kind):
+    """In the first round, where all is seen at the same parameters."""
+
+    def first_rows(*settings):
+        common = [*SMALL, "attack.name=gaussian", "aggregation.mixing=bucketing", "sampling.p=1.0"]
+        federation = make_experiment(read_spec(None, [*common, *settings])).federation
+        federation.play()
+        rows = [federation.server.momentum_of(client).numpy() for client in range(10)]
+        return rows[:2], rows[2:], federation.server.parameters.numpy()
+
+    (lies, honest, moved), (other_lies, other_honest, other_moved) = first_rows(), first_rows(f"seeds.{kind}=7")
+    np.testing.assert_array_equal(honest, other_honest)
+    assert np.array_equal(lies, other_lies) == (kind == "mixing")
+    assert not np.array_equal(moved, other_moved)
 
 
 def test_local_steps_send_a_pseudo_gradient():
@@ -111,6 +141,42 @@ def test_training_learns_and_demoa_stands_attacks(tmp_path):
     assert final["majority_rounds"] > 0
 
 
+def test_records_say_what_the_rule_did(tmp_path):
+    play(tmp_path / "run", "aggregation.rule=krum", "attack.name=ipm", "sampling.p=0.4", "run.heterogeneity_every=4")
+    records = RunFolder(tmp_path / "run").records()
+    for record in records:
+        assert np.count_nonzero(record["weights"]) == 1
+        assert record["aggregation_error"] > 0
+    assert [record["round"] for record in records if "heterogeneity" in record] == [4, 8, 12]
+    final = RunFolder(tmp_path / "run").final()
+    assert final["zeta"] >= 0
+    assert final["b"] >= 0
+
+
+def test_the_aggregation_error_is_that_of_the_rows():
+    settings = [*SMALL, "aggregation.rule=mean", "aggregation.f=0", "attack.name=ipm"]
+    federation = make_experiment(read_spec(None, settings)).federation
+    federation.play()
+    played = federation.play()
+    rows = np.array([federation.server.momentum_of(client).numpy() for client in range(10)], float)
+    expected = np.linalg.norm(rows.mean(axis=0) - rows[2:].mean(axis=0))
+    assert played.error == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_run_on_a_torch_store_is_that_of_the_dense_one(monkeypatch):
+    """What runs on a GPU, on the CPU: every attack meets tensors there."""
+    for attack in sorted(ATTACKS):
+        settings = [*SMALL, f"attack.name={attack}", "sampling.p=0.5", "aggregation.rule=median"]
+        dense = make_experiment(read_spec(None, settings)).federation
+        with monkeypatch.context() as patch:
+            patch.setattr("demoa.server.server.empty_store", lambda rows, like: DeviceStore.zeros(rows, like))
+            device = make_experiment(read_spec(None, settings)).federation
+        for _ in range(3):
+            dense.play()
+            device.play()
+        np.testing.assert_allclose(device.server.parameters, dense.server.parameters, rtol=0, atol=1e-5)
+
+
 KILLED = """
 import sys
 from pathlib import Path
@@ -126,12 +192,17 @@ else:
 """
 
 
-def test_kill_9_at_random_moments_changes_nothing(tmp_path):
+KILLS = 4
+"""Per algorithm: 24 in all."""
+
+
+@pytest.mark.parametrize("algorithm", sorted(demoa.algorithms.ALGORITHMS))
+def test_kill_9_at_random_moments_changes_nothing(tmp_path, algorithm):
     """A real process, killed again and again, and taken up each time."""
-    settings = ["run.rounds=120", "run.eval_every=30", "run.checkpoint_every=7", "clients.n=10", "clients.byzantine=2"]
-    straight, killed = tmp_path / "straight", tmp_path / "killed"
-    subprocess.run([sys.executable, "-c", KILLED, straight, *settings], check=True)
-    random = np.random.default_rng(0)
+    settings = [*SMALL, "run.rounds=600", "run.eval_every=100", "run.checkpoint_every=7", f"algorithm.name={algorithm}"]
+    play(tmp_path / "straight", *settings)
+    killed = tmp_path / "killed"
+    random = np.random.default_rng([*algorithm.encode()])
     kills = 0
     while not (killed / "final.json").exists():
         process = subprocess.Popen([sys.executable, "-c", KILLED, killed, *settings])
@@ -141,12 +212,12 @@ def test_kill_9_at_random_moments_changes_nothing(tmp_path):
         while process.poll() is None and progress(killed) < before + 3 and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(random.uniform(0.0, 0.15))
-        if process.poll() is None and kills < 20:
+        if process.poll() is None and kills < KILLS:
             os.kill(process.pid, signal.SIGKILL)
             kills += 1
         process.wait()
-    assert kills >= 3
-    assert outcome(straight) == outcome(killed)
+    assert kills == KILLS
+    assert outcome(tmp_path / "straight") == outcome(killed)
 
 
 def progress(path: Path) -> int:

@@ -3,7 +3,7 @@ import pytest
 
 import demoa
 from demoa.core.seeding import generator
-from demoa.partition import PARTITIONS, ByLabel, Dirichlet, Iid, LongTail, Similarity
+from demoa.partition import PARTITIONS, ByLabel, Dirichlet, Iid, LongTail, OneLabel, Similarity
 
 LABELS = np.random.default_rng(0).integers(0, 10, 5000)
 
@@ -12,7 +12,19 @@ def deal(partition, clients=20, seed=0):
     return partition.shards(LABELS, clients, generator(seed, "partition"))
 
 
-@pytest.mark.parametrize("name", sorted(PARTITIONS))
+# One label per client: as many clients as labels, and nothing to draw.
+DRAWN = sorted(set(PARTITIONS) - {"one_label"})
+
+
+def test_one_label_gives_each_client_its_own():
+    shards = deal(OneLabel(), clients=10)
+    assert [np.unique(LABELS[shard]).tolist() for shard in shards] == [[label] for label in range(10)]
+    assert sum(map(len, shards)) == len(LABELS)
+    with pytest.raises(demoa.ConfigError, match="as many honest clients as labels: 9 clients, 10 labels"):
+        deal(OneLabel(), clients=9)
+
+
+@pytest.mark.parametrize("name", DRAWN)
 def test_nobody_gets_an_example_twice(name):
     shards = deal(PARTITIONS[name]())
     joined = np.concatenate(shards)
@@ -22,7 +34,7 @@ def test_nobody_gets_an_example_twice(name):
         assert len(joined) == len(LABELS)
 
 
-@pytest.mark.parametrize("name", sorted(PARTITIONS))
+@pytest.mark.parametrize("name", DRAWN)
 def test_the_same_seed_deals_the_same(name):
     one, other, another = (deal(PARTITIONS[name](), seed=seed) for seed in (0, 0, 1))
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from demoa.cli.compare import compare_runs
 from demoa.cli.listing import list_families
-from demoa.cli.progress import watched
 from demoa.core.errors import ConfigError, DemoaError
 
 app = typer.Typer(
@@ -32,37 +31,34 @@ Settings = Annotated[list[str] | None, typer.Option("--set", help="section.key=v
 def run(
     spec: Annotated[Path | None, typer.Argument(help="A TOML file; without one, the default run.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder for the results; it must not hold a run.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run, or the runs, in this folder.")] = None,
     set_: Settings = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(help="section.key=a,b,...: one run for each, side by side; several vary together."),
+    ] = None,
+    track: Annotated[list[str] | None, typer.Option(help="Show it in tensorboard, mlflow or wandb, too.")] = None,
+    device: Annotated[str | None, typer.Option(help="Where to compute, such as cuda; the same as run.device.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to use; one per core if not given.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Leave out the closing table.")] = False,
 ) -> None:
     """Train a federation under attack."""
-    from demoa.experiment.build import make_experiment
-    from demoa.experiment.load import read_spec, spec_from
-    from demoa.experiment.run import resume_run, start_run
-    from demoa.results import RunFolder
+    from demoa.cli.train import new_jobs, play_jobs, resumed_jobs
 
     if (out is None) == (resume is None):
         raise ConfigError("give either --out FOLDER for a new run or --resume FOLDER to go on with one")
     _use_threads(threads)
     if resume is not None:
-        if spec is not None or set_:
-            raise ConfigError("--resume takes its spec from the folder; leave SPEC and --set out")
-        folder = RunFolder(resume)
-        experiment = make_experiment(spec_from(folder.spec()[1]))
-        play = resume_run
+        if spec is not None or set_ or vary or device:
+            raise ConfigError("--resume takes its spec from the folder; leave SPEC, --set, --vary and --device out")
+        jobs = resumed_jobs(resume)
     else:
         assert out is not None
-        folder = RunFolder(out)
-        experiment = make_experiment(read_spec(spec, set_ or ()))
-        play = start_run
-    with watched(console, experiment) as watch:
-        final = play(experiment, folder, watch)
+        settings = [*(set_ or ()), *([f'run.device="{device}"'] if device else ())]
+        jobs = new_jobs(spec, settings, vary or (), out)
+    play_jobs(jobs, track or (), console)
     if not quiet:
-        compare_runs([folder.path], console)
-    if final["collapsed"]:
-        console.print("The run collapsed: it ended 20 points or more below its best.", style="bold red")
+        compare_runs([job.folder.path for job in jobs], console)
 
 
 @app.command()
@@ -105,11 +101,12 @@ def majority(
 def data_list() -> None:
     """Say which data sets are here."""
     from demoa.data import DATASETS, cache
+    from demoa.data.fetch import SOURCES
 
     for name in sorted(DATASETS):
-        here = name == "digits" or cache.path_of(name).is_file()
-        place = "ships with the package" if name == "digits" else str(cache.path_of(name)) if here else "not fetched"
-        console.print(f"{name:<10} {place}")
+        here = cache.path_of(name).is_file()
+        place = str(cache.path_of(name)) if here else f"not here: demoa data fetch {name}"
+        console.print(f"{name:<15} {place if name in SOURCES else 'comes with the package'}", soft_wrap=True)
 
 
 @data_app.command("fetch")
@@ -130,7 +127,12 @@ def _use_threads(threads: int | None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line, with the arguments of the process if none are given; what goes wrong is one line."""
+    """Run the command line, with the arguments of the process if none are given; what goes wrong is one line.
+
+    What a spec names as package.module:name is found in the present folder, too, as it is with `python -m`.
+    """
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
     try:
         app(args=arguments)
     except DemoaError as error:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from demoa.core.errors import StoreError
 from demoa.results import RunFolder
+from demoa.results.folder import Record
 
 COLOURS = {"demoa": "#0072B2", "fedavg": "#D55E00", "fedcm": "#E69F00", "marina_pp": "#009E73", "hold": "#CC79A7"}
 LABELS = {"demoa": "DeMoA", "fedavg": "FedAvg", "fedcm": "FedCM", "marina_pp": "Byz-VR-MARINA-PP"}
@@ -18,6 +19,7 @@ MARK = "#999999"
 def draw(folders: list[Path], target: Path) -> None:
     """Draw one panel per attack, one curve per run, and a tick for each round in which most clients lied."""
     runs = [(RunFolder(path).spec()[1], RunFolder(path).records()) for path in folders]
+    labelled = any("accuracy" in record for _, records in runs for record in records)
     attacks = list(dict.fromkeys(spec["attack"]["name"] for spec, _ in runs))
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(4.2 * len(attacks), 3.2), layout="constrained")
@@ -28,15 +30,16 @@ def draw(folders: list[Path], target: Path) -> None:
                 if spec["attack"]["name"] != attack:
                     continue
                 name = spec["algorithm"]["name"]
-                points = [(record["round"], 100 * record["accuracy"]) for record in records if "accuracy" in record]
+                points = [(record["round"], _height(record, labelled)) for record in records if "loss" in record]
                 panel.plot(*zip(*points, strict=True), label=LABELS.get(name, name), color=COLOURS.get(name), lw=1.6)
                 majority |= {record["round"] for record in records if record["majority"]}
-            panel.vlines(sorted(majority), 0, 4, color=MARK, lw=0.8)
+            # A tick at the foot of the panel, whatever its scale.
+            panel.vlines(sorted(majority), 0, 0.04, color=MARK, lw=0.8, transform=panel.get_xaxis_transform())
             panel.set_title(attack)
             panel.set_xlabel("round")
-            panel.set_ylim(0, 101)
+            panel.set(**({"ylim": (0, 101)} if labelled else {"yscale": "log"}))
             panel.grid(axis="y", lw=0.3)
-        panels[0].set_ylabel("test accuracy, %")
+        panels[0].set_ylabel("test accuracy, %" if labelled else "test loss")
         panels[0].vlines([], 0, 1, color=MARK, lw=0.8, label="Byzantine-majority round")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(
@@ -46,3 +49,10 @@ def draw(folders: list[Path], target: Path) -> None:
             figure.savefig(target, dpi=200)
         except (OSError, ValueError) as error:
             raise StoreError(f"cannot draw into {target}: {error}") from error
+
+
+def _height(record: Record, labelled: bool) -> float:
+    """Return where a record stands on the vertical axis; nowhere if its loss is infinite."""
+    if labelled:
+        return 100 * float(record["accuracy"])
+    return float("nan") if record["loss"] is None else float(record["loss"])

@@ -1,38 +1,56 @@
-"""A live line for a run: round, accuracy, majority rounds so far, time left."""
+"""A live line per run: round, accuracy, majority rounds so far, time left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from demoa.experiment.build import Experiment
 from demoa.results.folder import Record
 
 
+class Lines:
+    """The lines of some runs."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Take the display that they are part of."""
+        self._progress = progress
+
+    def add(self, name: str, rounds: int, done: int) -> TaskLine:
+        """Add the line of a run."""
+        return TaskLine(self._progress, name, rounds, done)
+
+
+class TaskLine:
+    """The line of one run."""
+
+    def __init__(self, progress: Progress, name: str, rounds: int, done: int) -> None:
+        """Show how far the run is."""
+        self._progress = progress
+        self._majority = 0
+        self._task = progress.add_task(name, total=rounds, completed=done, shown="", majority=0)
+
+    def show(self, record: Record) -> None:
+        """Show what the record of a round says."""
+        self._majority += record["majority"]
+        self._progress.update(self._task, completed=record["round"], majority=self._majority)
+        if "accuracy" in record:
+            self._progress.update(self._task, shown=f"accuracy {record['accuracy']:.1%}")
+        elif record.get("loss") is not None:
+            self._progress.update(self._task, shown=f"loss {record['loss']:.3g}")
+
+
 @contextmanager
-def watched(console: Console, experiment: Experiment) -> Iterator[Callable[[Record], None]]:
-    """Show the progress of a run inside the block; gives what is to be called with each record."""
+def live_lines(console: Console) -> Iterator[Lines]:
+    """Show the progress of runs inside the block."""
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("accuracy {task.fields[accuracy]}  majority rounds {task.fields[majority]}"),
+        TextColumn("{task.fields[shown]:<15} majority rounds {task.fields[majority]:>3}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task(
-            experiment.spec.algorithm.name, total=experiment.spec.run.rounds, accuracy="  -  ", majority=0
-        )
-        majority = 0
-
-        def watch(record: Record) -> None:
-            nonlocal majority
-            majority += record["majority"]
-            progress.update(task, completed=record["round"], majority=majority)
-            if "accuracy" in record:
-                progress.update(task, accuracy=f"{record['accuracy']:.3f}")
-
-        yield watch
+        yield Lines(progress)

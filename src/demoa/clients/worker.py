@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 from demoa.core.errors import ConfigError
-from demoa.core.examples import Examples
+from demoa.core.examples import Dataset
 from demoa.core.flatten import FlatModel
 from demoa.core.seeding import generator
 from demoa.core.torch_seed import seeded_torch
@@ -22,9 +21,8 @@ class Worker:
 
     Args:
         model: Shared, as all clients of a round start from the same parameters.
-        examples: The training set; no client has a copy of its part.
+        dataset: Its training set is what clients learn from; no client has a copy of its part.
         shards: Which examples each client holds, one entry per client.
-        classes: How many labels there are.
         batch_size: Examples per gradient.
         local_steps: More than 1: that many steps of `local_lr`, sent as (x - x_local) / (local_lr * local_steps).
         local_lr: The step size of local steps.
@@ -32,9 +30,8 @@ class Worker:
     """
 
     model: FlatModel
-    examples: Examples
+    dataset: Dataset
     shards: tuple[NDArray[np.intp], ...]
-    classes: int
     batch_size: int
     local_steps: int
     local_lr: float
@@ -64,8 +61,23 @@ class Worker:
 
     def _gradient(self, draws: np.random.Generator, client: int, flip_labels: bool) -> torch.Tensor:
         index = draws.choice(self.shards[client], self.batch_size, replace=False)
-        images, labels = self.examples.batch(index)
-        if flip_labels:
-            labels = self.classes - 1 - labels
         self.model.module.train()
-        return self.model.differentiate(functional.cross_entropy(self.model.module(images), labels))
+        return self._differentiate(index, flip_labels)
+
+    def _differentiate(self, index: NDArray[np.intp], flip_labels: bool = False) -> torch.Tensor:
+        images, labels = self.dataset.train.batch(index)
+        if flip_labels:
+            labels = self.dataset.flipped(labels)
+        return self.model.differentiate(self.dataset.losses(self.model.module(images), labels).mean())
+
+    def independent_gradients(
+        self, client: int, round: int, parameters: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return two gradients of a client on batches that share no example, without dropout, (d,) each."""
+        shard = self.shards[client]
+        size = min(self.batch_size, len(shard) // 2)
+        index = generator(self.seed, "heterogeneity", round, client).choice(shard, 2 * size, replace=False)
+        self.model.set_parameters(parameters)
+        self.model.module.eval()
+        one = self._differentiate(index[:size]).clone()
+        return one, self._differentiate(index[size:])

@@ -48,9 +48,11 @@ def on_cpu(value: Any) -> bool:
     return not is_tensor(value) or value.device.type == "cpu"
 
 
-def like(original: Any, array: NDArray[Any]) -> Any:
-    """Return array as the same kind of object as original: a tensor for a tensor."""
-    return sys.modules["torch"].from_numpy(array) if is_tensor(original) else array
+def like(original: Any, array: Any) -> Any:
+    """Return array as the same kind of object as original: a tensor, on the same device, for a tensor."""
+    if is_tensor(array):
+        return array
+    return sys.modules["torch"].from_numpy(array).to(original.device) if is_tensor(original) else array
 
 
 def frozen(original: Any, vector: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from demoa.core.errors import ConfigError, unknown_name
+from demoa.core.imports import imported, is_import_path
 
 T = TypeVar("T")
 
@@ -18,18 +19,23 @@ def build(kind: str, base: type[T], family: Mapping[str, type[T]], choice: str |
         kind: What the family is called in an error, such as "rule".
         base: What its members derive from.
         family: The members by name; each is a dataclass.
-        choice: A name, or a ready-made object, which takes no options.
+        choice: A name; or where a member of the user's own is, as package.module:Class; or a ready-made object, which
+            takes no options.
         options: The fields of that dataclass.
 
     Raises:
         ConfigError: No member has that name, or an option is unknown or missing.
     """
     if isinstance(choice, str):
-        if choice not in family:
+        member = imported(kind, choice) if is_import_path(choice) else family.get(choice)
+        if member is None:
             raise unknown_name(kind, choice, family)
-        member = family[choice]
+        if not (isinstance(member, type) and issubclass(member, base) and dataclasses.is_dataclass(member)):
+            raise ConfigError(
+                f"{kind} {choice} must be a dataclass that derives from {base.__module__}.{base.__name__}"
+            )
         _check_options(f"{kind} {choice}", member, options)
-        return member(**options)
+        return cast(T, member(**options))
     if isinstance(choice, type):
         raise ConfigError(f"{kind} {choice.__name__} is a class; make one of it: {choice.__name__}(...)")
     if not isinstance(choice, base):

@@ -1,28 +1,51 @@
 """What clients train on. `DATASETS` is the whole list."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from demoa.core.errors import unknown_name
 from demoa.core.examples import Dataset, Examples
 from demoa.core.imports import is_import_path
 from demoa.data.digits import digits
 from demoa.data.images import cifar10, mnist
-from demoa.data.own import from_function, from_npz
+from demoa.data.own import from_import, from_npz
+from demoa.data.synthetic import least_squares, quadratics
 
-DATASETS: Mapping[str, Callable[[], Dataset]] = {"cifar10": cifar10, "digits": digits, "mnist": mnist}
+DATASETS: Mapping[str, Callable[..., Dataset]] = {
+    "cifar10": cifar10,
+    "digits": digits,
+    "least_squares": least_squares,
+    "mnist": mnist,
+    "quadratics": quadratics,
+}
 """Every data set by its name."""
 
 
-def load_dataset(name: str) -> Dataset:
-    """Return a data set by its name, from an .npz file, or from a function at package.module:name."""
+def load_dataset(name: str, options: Mapping[str, Any] | None = None) -> Dataset:
+    """Return a data set by its name, from an .npz file, or as package.module:name makes it, with its options."""
+    options = options or {}
     if is_import_path(name):
-        return from_function(name)
-    if name.endswith(".npz"):
-        return from_npz(Path(name))
-    if name not in DATASETS:
-        raise unknown_name("data set", name, [*DATASETS, "a file.npz", "package.module:function"])
-    return DATASETS[name]()
+        return from_import(name, options)
+    own_file = name.endswith(".npz")
+    if not own_file and name not in DATASETS:
+        raise unknown_name("data set", name, [*DATASETS, "a file.npz", "package.module:name"])
+    known = [] if own_file else list(inspect.signature(DATASETS[name]).parameters)
+    for option in options:
+        if option not in known:
+            raise unknown_name(f"option of data set {name}", option, known or ["(it has none)"])
+    return from_npz(Path(name)) if own_file else DATASETS[name](**options)
 
 
-__all__ = ["DATASETS", "Dataset", "Examples", "cifar10", "digits", "load_dataset", "mnist"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Examples",
+    "cifar10",
+    "digits",
+    "least_squares",
+    "load_dataset",
+    "mnist",
+    "quadratics",
+]

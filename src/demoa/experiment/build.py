@@ -16,6 +16,7 @@ from demoa.aggregation.rules import RULE_ALIASES, RULES, Rule
 from demoa.attacks import ATTACK_ALIASES, ATTACKS, Attack
 from demoa.clients import Worker
 from demoa.core.checks import require, whole_number
+from demoa.core.devices import usable_device
 from demoa.core.errors import ConfigError, unknown_name
 from demoa.core.examples import Dataset
 from demoa.core.flatten import FlatModel
@@ -32,9 +33,6 @@ from demoa.server.algorithms import ALGORITHMS, Algorithm
 from demoa.server.server import Server
 from demoa.simulation.federation import Federation
 
-VALIDATION = 0.1
-"""The share of the training set that is held out of training, for tuning."""
-
 
 @dataclass(frozen=True)
 class Experiment:
@@ -50,6 +48,7 @@ class Experiment:
 def make_experiment(spec: Spec) -> Experiment:
     """Build all parts of a spec; every part checks what it is given."""
     run, clients = spec.run, spec.clients
+    whole_number("run.heterogeneity_every", run.heterogeneity_every, least=0)
     for name in ("rounds", "eval_every", "eval_examples", "checkpoint_every"):
         whole_number(f"run.{name}", getattr(run, name), least=1)
     whole_number("clients.batch_size", clients.batch_size, least=1)
@@ -59,8 +58,9 @@ def make_experiment(spec: Spec) -> Experiment:
     if "p" in spec.algorithm.options:
         raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
     parts = _Parts(spec)
-    dataset = load_dataset(spec.task.dataset)
-    model = FlatModel(_model(spec.task.model, dataset, run.seed))
+    device = usable_device(run.device)
+    dataset = load_dataset(spec.task.dataset.name, spec.task.dataset.options).to(device)
+    model = FlatModel(_model(spec.task.model, dataset, spec.seed("model")).to(device))
     held_out, shards = _shards(spec, dataset, parts.partition)
     server = Server(
         model.parameters.clone(),
@@ -70,18 +70,17 @@ def make_experiment(spec: Spec) -> Experiment:
         mixing=parts.mixing,
         algorithm=parts.algorithm,
         lr=run.lr,
-        seed=run.seed,
+        seed=spec.seed("mixing"),
     )
     parts.sampling.probability(1, clients.n)  # refuses what does not fit the number of clients
     worker = Worker(
         model=model,
-        examples=dataset.train,
+        dataset=dataset,
         shards=shards,
-        classes=dataset.classes,
         batch_size=clients.batch_size,
         local_steps=clients.local_steps,
         local_lr=clients.local_lr,
-        seed=run.seed,
+        seed=spec.seed("clients"),
     )
     federation = Federation(
         server=server,
@@ -90,7 +89,8 @@ def make_experiment(spec: Spec) -> Experiment:
         attack=parts.attack,
         byzantine=clients.byzantine,
         start=model.parameters.clone(),
-        seed=run.seed,
+        sampling_seed=spec.seed("sampling"),
+        attack_seed=spec.seed("attack"),
     )
     return Experiment(spec, parts.resolved(spec), dataset, federation, held_out)
 
@@ -110,7 +110,9 @@ class _Parts:
         """Return the whole spec as plain data, with the options of every variant."""
         table = asdict(spec)
         mixing = zip(spec.aggregation.mixing, self.mixing, strict=True)
-        table["task"]["model"] = {"name": spec.task.model.name, **spec.task.model.options}
+        for part in ("dataset", "model"):
+            variant: Variant = getattr(spec.task, part)
+            table["task"][part] = {"name": variant.name, **variant.options}
         table["task"]["partition"] = _named(spec.task.partition, self.partition)
         table["sampling"] = _named(spec.sampling, self.sampling)
         table["algorithm"] = _named(spec.algorithm, self.algorithm)
@@ -160,13 +162,14 @@ def _shards(
     spec: Spec, dataset: Dataset, partition: Partition
 ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], ...]]:
     """Return the validation examples, and each client's: an IID draw for the Byzantine ones, who come first."""
-    seed, clients = spec.run.seed, spec.clients
+    seed, clients = spec.seed("data"), spec.clients
     order = generator(seed, "validation").permutation(len(dataset.train))
-    cut = round(VALIDATION * len(order))
+    cut = round(dataset.held_out * len(order))
     held_out, training = order[:cut], np.sort(order[cut:])
-    labels = dataset.train.labels.numpy()[training]
+    labels = dataset.train.labels.cpu().numpy()[training]
     honest = partition.shards(labels, clients.n - clients.byzantine, generator(seed, "partition"))
     size = len(training) // (clients.n - clients.byzantine)
     draws = generator(seed, "byzantine data")
     liars = [draws.choice(len(training), size, replace=False) for _ in range(clients.byzantine)]
-    return held_out, tuple(training[shard] for shard in [*liars, *honest])
+    # A problem that is known exactly holds nothing out: it is tuned on what it is.
+    return (held_out if cut else training), tuple(training[shard] for shard in [*liars, *honest])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from demoa.core.errors import StoreError
 from demoa.core.seeding import generator
 from demoa.experiment.build import Experiment
 from demoa.experiment.spec import run_id
-from demoa.metrics import evaluate
+from demoa.metrics import Evaluation, evaluate, fit_heterogeneity
 from demoa.results import RunFolder
 from demoa.results.folder import Record
 from demoa.simulation.federation import Played
@@ -22,45 +23,67 @@ COLLAPSE = 0.2
 
 
 def start_run(experiment: Experiment, folder: RunFolder, watch: Callable[[Record], None]) -> Record:
-    """Play a whole run into a new folder; `watch` is shown each record."""
-    folder.start(run_id(experiment.resolved), experiment.resolved)
-    return _play(experiment, folder, watch)
+    """Play a whole run into a new folder; `watch` is shown each record. Returns the final figures."""
+    begin(experiment, folder)
+    return _watched(experiment, folder, watch)
 
 
 def resume_run(experiment: Experiment, folder: RunFolder, watch: Callable[[Record], None]) -> Record:
     """Go on with the run in a folder, from its last checkpoint; the result is that of a run that never stopped."""
+    take_up(experiment, folder)
+    return _watched(experiment, folder, watch)
+
+
+def _watched(experiment: Experiment, folder: RunFolder, watch: Callable[[Record], None]) -> Record:
+    with closing(play(experiment, folder)) as rounds:
+        for record in rounds:
+            watch(record)
+    final = folder.final()
+    assert final is not None
+    return final
+
+
+def begin(experiment: Experiment, folder: RunFolder) -> None:
+    """Make a folder ready for a new run."""
+    folder.start(run_id(experiment.resolved), experiment.resolved)
+
+
+def take_up(experiment: Experiment, folder: RunFolder) -> None:
+    """Bring an experiment to where the run in a folder was at its last checkpoint."""
     identity, _ = folder.spec()
     if identity != run_id(experiment.resolved):
         raise StoreError(f"{folder.path} holds another run than this spec describes; use another folder")
     if folder.state.exists():
         experiment.federation.server.load(folder.state)
     folder.keep_records(experiment.federation.server.round)
-    return _play(experiment, folder, watch)
 
 
-def _play(experiment: Experiment, folder: RunFolder, watch: Callable[[Record], None]) -> Record:
+def play(experiment: Experiment, folder: RunFolder) -> Generator[Record, None, None]:
+    """Play the rounds that are left, one per record that is asked for; the last one leaves the final figures behind.
+
+    Closed before its end, or interrupted, it saves the last whole round.
+    """
     run, server = experiment.spec.run, experiment.federation.server
     test = np.arange(len(experiment.dataset.test))
-    subset = np.sort(generator(run.seed, "evaluation").permutation(test)[: run.eval_examples])
+    subset = np.sort(generator(experiment.spec.seed("data"), "evaluation").permutation(test)[: run.eval_examples])
     try:
         while server.round < run.rounds:
-            played = experiment.federation.play()
-            record = _record(played)
+            record = _record(experiment.federation.play())
             if server.round % run.eval_every == 0 or server.round == run.rounds:
-                record |= _evaluated(experiment, subset)
+                record |= _plain(_evaluated(experiment, subset))
+            if run.heterogeneity_every and server.round % run.heterogeneity_every == 0:
+                record |= experiment.federation.heterogeneity()
             folder.append(record)
-            watch(record)
             if server.round % run.checkpoint_every == 0:
                 server.save(folder.state)
-    except KeyboardInterrupt:
+            yield record
+        server.save(folder.state)
+        folder.finish(_final(experiment, folder))
+    except (KeyboardInterrupt, GeneratorExit):
         # A round that was cut short is made again: the last whole one is what is saved.
         if server.round == len(folder.records()):
             server.save(folder.state)
         raise
-    server.save(folder.state)
-    final = _final(experiment, folder)
-    folder.finish(final)
-    return final
 
 
 def _record(played: Played) -> Record:
@@ -72,36 +95,38 @@ def _record(played: Played) -> Record:
         "majority": played.majority,
         "rejected": {str(client): reason for client, reason in report.rejected.items()},
         "f": report.f,
+        "weights": None if report.weights is None else [float(f"{weight:.6g}") for weight in report.weights],
         "stalest": int(report.staleness.max()),
+        "aggregation_error": played.error,
         **{name: float(value) for name, value in report.notes.items()},
     }
 
 
-def _evaluated(experiment: Experiment, index: Any) -> Record:
+def _evaluated(experiment: Experiment, index: Any) -> Evaluation:
     model = experiment.federation.worker.model
     model.set_parameters(torch.as_tensor(experiment.federation.server.parameters))
-    found = evaluate(model.module, experiment.dataset.test, index)
-    return {"loss": _finite(found.loss), "accuracy": found.accuracy}
+    return evaluate(model.module, experiment.dataset, experiment.dataset.test, index)
 
 
-def _finite(value: float) -> float | None:
-    """Return a number that JSON can hold; None for one that is not finite."""
-    return value if np.isfinite(value) else None
+def _plain(found: Evaluation) -> Record:
+    """Return an evaluation as JSON holds it; a loss that is not finite is None."""
+    loss = found.loss if np.isfinite(found.loss) else None
+    return {"loss": loss} if found.accuracy is None else {"loss": loss, "accuracy": found.accuracy}
 
 
 def _final(experiment: Experiment, folder: RunFolder) -> Record:
-    model = experiment.federation.worker.model
-    model.set_parameters(torch.as_tensor(experiment.federation.server.parameters))
-    dataset = experiment.dataset
-    test = evaluate(model.module, dataset.test, np.arange(len(dataset.test)))
-    validation = evaluate(model.module, dataset.train, experiment.validation)
-    records = folder.records()
-    curve = [record["accuracy"] for record in records if "accuracy" in record]
-    return {
-        "test_loss": _finite(test.loss),
-        "test_accuracy": test.accuracy,
-        "validation_accuracy": validation.accuracy,
-        "best_accuracy": max(curve),
-        "collapsed": not np.isfinite(test.loss) or max(curve) - test.accuracy >= COLLAPSE,
-        "majority_rounds": sum(record["majority"] for record in records),
-    }
+    dataset, records = experiment.dataset, folder.records()
+    test = _evaluated(experiment, np.arange(len(dataset.test)))
+    validation = evaluate(experiment.federation.worker.model.module, dataset, dataset.train, experiment.validation)
+    final = {f"test_{name}": value for name, value in _plain(test).items()}
+    final |= {f"validation_{name}": value for name, value in _plain(validation).items()}
+    collapsed = not np.isfinite(test.loss)
+    if test.accuracy is not None:
+        best = max(record["accuracy"] for record in records if "accuracy" in record)
+        final["best_accuracy"] = best
+        collapsed = collapsed or best - test.accuracy >= COLLAPSE
+    estimates = [record for record in records if "heterogeneity" in record]
+    if estimates:
+        final["zeta"], final["b"] = fit_heterogeneity(estimates)
+    majority = sum(record["majority"] for record in records)
+    return final | {"collapsed": collapsed, "majority_rounds": majority}

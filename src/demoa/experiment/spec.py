@@ -23,7 +23,7 @@ class Variant:
 class Task:
     """What is learned from what."""
 
-    dataset: str = "digits"
+    dataset: Variant = field(default_factory=lambda: Variant("digits"))
     model: Variant = field(default_factory=lambda: Variant("mlp"))
     partition: Variant = field(default_factory=lambda: Variant("iid"))
 
@@ -50,7 +50,10 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class Run:
-    """How long, from which seed, and how often to look."""
+    """How long, from which seed, where, and how often to look.
+
+    `heterogeneity_every`: how often the constants zeta and B of the theory are estimated; 0 is never.
+    """
 
     rounds: int = 300
     seed: int = 0
@@ -58,6 +61,25 @@ class Run:
     eval_every: int = 10
     eval_examples: int = 1000
     checkpoint_every: int = 50
+    heterogeneity_every: int = 0
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The seed of each kind of random draws, where it is not to be run.seed: the others' draws stay as they are."""
+
+    data: int | None = None
+    model: int | None = None
+    sampling: int | None = None
+    clients: int | None = None
+    attack: int | None = None
+    mixing: int | None = None
+
+    def of(self, kind: str, default: int) -> int:
+        """Return the seed of a kind of draws."""
+        own: int | None = getattr(self, kind)
+        return default if own is None else own
 
 
 @dataclass(frozen=True)
@@ -71,6 +93,11 @@ class Spec:
     aggregation: Aggregation = field(default_factory=Aggregation)
     attack: Variant = field(default_factory=lambda: Variant("alie"))
     run: Run = field(default_factory=Run)
+    seeds: Seeds = field(default_factory=Seeds)
+
+    def seed(self, kind: str) -> int:
+        """Return the seed of a kind of draws: its own, or that of the run."""
+        return self.seeds.of(kind, self.run.seed)
 
 
 def run_id(resolved: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from demoa.partition.by_label import ByLabel, Similarity
 from demoa.partition.dirichlet import Dirichlet
 from demoa.partition.iid import Iid
 from demoa.partition.long_tail import LongTail
+from demoa.partition.one_label import OneLabel
 from demoa.partition.partition import Partition
 
 PARTITIONS: Mapping[str, type[Partition]] = {
@@ -13,8 +14,9 @@ PARTITIONS: Mapping[str, type[Partition]] = {
     "dirichlet": Dirichlet,
     "iid": Iid,
     "long_tail": LongTail,
+    "one_label": OneLabel,
     "similarity": Similarity,
 }
 """Every partition by its name."""
 
-__all__ = ["PARTITIONS", "ByLabel", "Dirichlet", "Iid", "LongTail", "Partition", "Similarity"]
+__all__ = ["PARTITIONS", "ByLabel", "Dirichlet", "Iid", "LongTail", "OneLabel", "Partition", "Similarity"]

@@ -71,9 +71,7 @@ class RunFolder:
         kept = [json.dumps(record) + "\n" for record in self.records()[:rounds]]
         if len(kept) < rounds:
             raise StoreError(f"{self.path} has {len(kept)} records of {rounds} rounds; start again in another folder")
-        part = self.path / ".records.jsonl.part"
-        part.write_text("".join(kept))
-        os.replace(part, self.path / "records.jsonl")
+        self._replace("records.jsonl", "".join(kept))
 
     def finish(self, final: Record) -> None:
         """Write the final figures."""
@@ -85,9 +83,15 @@ class RunFolder:
         return found
 
     def _write(self, name: str, content: Record) -> None:
+        self._replace(name, json.dumps(content, indent=1) + "\n")
+
+    def _replace(self, name: str, text: str) -> None:
         part = self.path / f".{name}.part"
-        part.write_text(json.dumps(content, indent=1) + "\n")
-        os.replace(part, self.path / name)
+        try:
+            part.write_text(text)
+            os.replace(part, self.path / name)
+        except OSError as error:
+            raise StoreError(f"cannot write to {self.path}: {error.strerror}; make room, then --resume") from error
 
     def _read(self, name: str) -> Any:
         try:

@@ -44,6 +44,11 @@ class Inspection:
         """Return the mean of the rows, (d,)."""
         return self.combination(np.full(len(self), 1.0 / len(self)))
 
+    def distance_from_mean(self, vector: Any) -> float:
+        """Return how far a vector, (d,), is from the mean of the rows."""
+        _, square = self._store.moved(self.mean(), -1.0, self._store.adopt(vector))
+        return float(np.sqrt(square))
+
     def mean_and_deviation(self) -> tuple[Any, Any]:
         """Return mean and unbiased standard deviation of the rows, per coordinate, (d,) each."""
         return self._store.moments(self._chosen, self._scale)

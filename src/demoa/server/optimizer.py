@@ -103,8 +103,8 @@ class Optimizer:
             for place, row in before.items():
                 state.cache.blend(place, 0.0, 1.0, row)
 
-    def move(self, state: ServerState, found: Aggregate, lr: float) -> None:
-        """Make the step: the state is changed at the end, when nothing can fail any more."""
+    def move(self, state: ServerState, found: Aggregate, lr: float) -> Any:
+        """Make the step and return its direction, (d,); the state is changed at the end, when nothing can fail."""
         store = state.cache.store
         direction = found.vector
         if self._estimate is not None:
@@ -117,3 +117,4 @@ class Optimizer:
         if self._estimate is not None:
             state.cache.blend(self._estimate, 0.0, 1.0, direction)
         state.parameters, state.last_lr = moved, lr
+        return direction

@@ -59,6 +59,7 @@ class RoundReport:
     Attributes:
         number: The round.
         parameters: The new parameters, (d,).
+        direction: What they moved along, (d,): lr times it was subtracted. None if there was no step.
         accepted: The clients whose vector was taken, in order of arrival.
         missing: The clients that were asked and whose vector was not taken.
         rejected: Why, for those of them that sent one.
@@ -72,6 +73,7 @@ class RoundReport:
 
     number: int
     parameters: Any
+    direction: Any | None
     accepted: tuple[ClientId, ...]
     missing: tuple[ClientId, ...]
     rejected: Mapping[ClientId, str]

@@ -14,7 +14,7 @@ from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
 from demoa.aggregation.stores import empty_store
-from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen
+from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, like
 from demoa.core.checks import positive, require, share, shares, whole_number
 from demoa.core.errors import ConfigError, RoundError, UpdateRejected
 from demoa.core.registry import build, describe
@@ -126,6 +126,10 @@ class Server:
             row = store.read(index)
             scale = 1.0 if at_last_contact else float(self._state.scale[index])
             return frozen(self._like, store.blended(row, scale, 0.0, row))
+
+    def adopt(self, vector: Any) -> Any:
+        """Return a vector of the caller's, (d,), in the library that rows are kept in; shared where it can be."""
+        return self._state.cache.store.adopt(vector)
 
     def inspect(self, clients: Iterable[ClientId] | None = None) -> Inspection:
         """Return a look at the rows of some clients, or of all, for attacks in a simulation, metrics and audits."""
@@ -242,19 +246,19 @@ class Server:
             try:
                 accepted = np.array(sorted(map(self._roster.row, current.accepted)), np.intp)
                 step = self._optimizer.aggregate(self._state, accepted)
-                if step is not None:
-                    self._optimizer.move(self._state, step.aggregate, current.lr)
-                return self._report(current, step)
+                direction = None if step is None else self._optimizer.move(self._state, step.aggregate, current.lr)
+                return self._report(current, step, direction)
             finally:
                 # Whatever a rule of the caller's own may raise, the server can go on with the next round.
                 self._open = None
 
-    def _report(self, current: OpenRound, step: Step | None) -> RoundReport:
+    def _report(self, current: OpenRound, step: Step | None, direction: Any | None) -> RoundReport:
         absent = current.asked - set(current.accepted)
         seen = self._state.last_seen
         return RoundReport(
             number=current.number,
             parameters=self.parameters,
+            direction=None if direction is None else like(self._like, direction),
             accepted=tuple(current.accepted),
             missing=tuple(name for name in self.clients if name in absent),
             rejected=dict(current.rejected),

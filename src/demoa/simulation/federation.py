@@ -11,6 +11,7 @@ from demoa.attacks import Attack, AttackView
 from demoa.clients import Worker
 from demoa.core.errors import UpdateRejected
 from demoa.core.seeding import generator
+from demoa.metrics import Heterogeneity
 from demoa.sampling import Sampling
 from demoa.server.round import Round, RoundReport
 from demoa.server.server import Server
@@ -24,11 +25,14 @@ class Played:
         report: What the server reports; it does not know who lies.
         sampled: The clients that took part.
         byzantine: How many of them were Byzantine.
+        error: How far the step's direction was from the mean of the honest rows that it was to be made of: those of
+            all honest clients, or of this round's. None if there was no step, or no honest row.
     """
 
     report: RoundReport
     sampled: tuple[int, ...]
     byzantine: int
+    error: float | None
 
     @property
     def majority(self) -> bool:
@@ -41,6 +45,16 @@ class Federation:
     """A server, its clients, and the adversary.
 
     Clients 0 to byzantine - 1 belong to the adversary; the server is never told.
+
+    Attributes:
+        server: Keeps the rows.
+        worker: Trains, for all clients.
+        sampling: Says who takes part.
+        attack: How the adversary lies.
+        byzantine: How many clients are the adversary's.
+        start: The parameters before the first round, (d,).
+        sampling_seed: What the sampling draws from.
+        attack_seed: What the attack draws from.
     """
 
     server: Server
@@ -49,12 +63,13 @@ class Federation:
     attack: Attack
     byzantine: int
     start: torch.Tensor
-    seed: int
+    sampling_seed: int
+    attack_seed: int
 
     def play(self) -> Played:
         """Play the next round: ask, train, lie, aggregate."""
         number, n = self.server.round + 1, len(self.server.clients)
-        sampled = self.sampling.clients(number, n, generator(self.seed, "sampling", number))
+        sampled = self.sampling.clients(number, n, generator(self.sampling_seed, "sampling", number))
         if number == 1 and self.server.algorithm.full_first_round:
             sampled = list(range(n))
             task = self.server.begin_round()
@@ -73,23 +88,42 @@ class Federation:
             except UpdateRejected as refusal:
                 if refusal.reason not in ("not_finite", "norm"):
                     raise
-        return Played(self.server.end_round(), tuple(sampled), len(liars))
+        report = self.server.end_round()
+        return Played(report, tuple(sampled), len(liars), self._error(report, sampled))
+
+    def _error(self, report: RoundReport, sampled: list[int]) -> float | None:
+        honest = self._honest_seen(sampled)
+        if report.direction is None or not honest:
+            return None
+        return self.server.inspect(honest).distance_from_mean(report.direction)
+
+    def _honest_seen(self, sampled: list[int]) -> list[int]:
+        """Return the honest clients whose rows the rule sees."""
+        seen = range(len(self.server.clients)) if self.server.algorithm.delayed else sampled
+        return [client for client in seen if client >= self.byzantine]
+
+    def heterogeneity(self) -> dict[str, float]:
+        """Return estimates of how far honest clients differ at the present parameters."""
+        found = Heterogeneity()
+        for client in range(self.byzantine, len(self.server.clients)):
+            found.add(*self.worker.independent_gradients(client, self.server.round, self.server.parameters))
+        return found.estimates()
 
     def _chosen_row(self, task: Round, sampled: list[int], liars: list[int]) -> Any | None:
         """Ask a colluding attack for the row that the server is to hold."""
-        honest = [client for client in sampled if client >= self.byzantine]
-        everyone = range(self.byzantine, len(self.server.clients))
-        seen = everyone if self.server.algorithm.delayed or not honest else honest
+        honest = len(sampled) - len(liars)
+        seen = self._honest_seen(sampled) or range(self.byzantine, len(self.server.clients))
         # Mimic looks along the same direction in every round, so its stream does not depend on the round.
-        stream = generator(self.seed, "attack", type(self.attack).__name__)
+        stream = generator(self.attack_seed, "attack", type(self.attack).__name__)
+        adopt = self.server.adopt
         view = AttackView(
             round=task.number,
             n=len(self.server.clients),
             byzantine=self.byzantine,
             honest=self.server.inspect(seen),
-            majority=len(liars) > len(honest),
-            parameters=_array(task.parameters),
-            start=_array(self.start),
+            majority=len(liars) > honest,
+            parameters=adopt(task.parameters),
+            start=adopt(self.start),
             lr=self.server.lr,
             aggregate=lambda row: self.server.preview(dict.fromkeys(liars, row)),
             generator=stream,
@@ -101,9 +135,5 @@ class Federation:
         if row is None:
             honest = self.worker.vector(client, task.number, task.parameters, flip_labels=self.attack.flips_labels)
             return self.attack.spoil(honest)
-        held = _array(self.server.momentum_of(client, at_last_contact=True))
-        return torch.from_numpy((row - task.keep[client] * held) / task.gain)
-
-
-def _array(vector: Any) -> Any:
-    return vector.numpy() if isinstance(vector, torch.Tensor) else vector
+        held = self.server.adopt(self.server.momentum_of(client, at_last_contact=True))
+        return (row - task.keep[client] * held) / task.gain
