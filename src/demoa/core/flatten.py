@@ -18,16 +18,19 @@ class FlatModel:
     """
 
     def __init__(self, module: nn.Module) -> None:
-        """Move the module's parameters into one vector, in the order of `module.parameters()`."""
+        """Move the module's parameters into one vector, in the order of `module.parameters()`.
+
+        Filters of convolutions lie there as (out, height, width, in), the order that is fastest on a CPU.
+        """
         self.module = module
         owned = [parameter for parameter in module.parameters() if parameter.requires_grad]
-        self.parameters = torch.cat([parameter.detach().reshape(-1) for parameter in owned])
+        self.parameters = torch.cat([_flat(parameter.detach()) for parameter in owned])
         self.gradient = torch.zeros_like(self.parameters)
         start = 0
         for parameter in owned:
             stop = start + parameter.numel()
-            parameter.data = self.parameters[start:stop].view(parameter.shape)
-            parameter.grad = self.gradient[start:stop].view(parameter.shape)
+            parameter.data = _shaped(self.parameters[start:stop], parameter.shape)
+            parameter.grad = _shaped(self.gradient[start:stop], parameter.shape)
             start = stop
 
     def __len__(self) -> int:
@@ -42,3 +45,15 @@ class FlatModel:
         self.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
         return self.gradient
+
+
+def _flat(parameter: torch.Tensor) -> torch.Tensor:
+    """Return a parameter's entries, (d,), in the order of the vector."""
+    return (parameter.permute(0, 2, 3, 1) if parameter.dim() == 4 else parameter).reshape(-1)
+
+
+def _shaped(entries: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """Return a part of the vector as a parameter of that shape: a view."""
+    if len(shape) != 4:
+        return entries.view(shape)
+    return entries.view(shape[0], shape[2], shape[3], shape[1]).permute(0, 3, 1, 2)

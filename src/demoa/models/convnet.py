@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from demoa.models.dropout import Dropout
+
 
 class ConvNet(nn.Module):
     """conv 3x3x32, relu, conv 3x3x64, relu, max-pool 2, dropout, fc 128, relu, dropout, fc: 1,199,882 for MNIST.
@@ -25,14 +27,15 @@ class ConvNet(nn.Module):
             nn.Conv2d(32, 64, 3),
             nn.ReLU(),
             nn.MaxPool2d(2),
-            nn.Dropout(0.25),
-            nn.Flatten(),
+            Dropout(0.25),
         )
         self.classifier = nn.Sequential(
-            nn.Linear(64 * side * side, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, classes)
+            nn.Linear(side * side * 64, 128), nn.ReLU(), Dropout(0.5), nn.Linear(128, classes)
         )
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return one score per label: (batch, classes)."""
-        scores: torch.Tensor = self.classifier(self.features(images))
+        # Position by position, as features lie in memory: there is nothing to be copied, forwards or backwards.
+        features = self.features(images).permute(0, 2, 3, 1).flatten(1)
+        scores: torch.Tensor = self.classifier(features)
         return scores
