@@ -40,6 +40,14 @@ def test_the_benchmark_runs(tmp_path):
     assert (tmp_path / "lines.json").stat().st_size > 1000
 
 
+def test_the_benchmark_of_whole_rounds_runs(tmp_path):
+    found = command("benchmarks/round.py", "--toy", "--json", str(tmp_path / "lines.json"))
+    assert found.returncode == 0, found.stderr
+    assert "centered_clip" in found.stdout
+    assert "krum, everyone" in found.stdout
+    assert (tmp_path / "lines.json").stat().st_size > 100
+
+
 @pytest.mark.parametrize("script", ["install", "check", "test", "demo", "benchmark"])
 def test_scripts_are_executable(script):
     assert os.access(ROOT / "scripts" / script, os.X_OK)
