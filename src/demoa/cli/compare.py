@@ -32,7 +32,8 @@ def compare_runs(folders: list[Path], console: Console) -> None:
             f"{end} !" if final and final["collapsed"] else end,
         )
     console.print(table)
-    console.print("majority: rounds in which most clients were Byzantine.  !: ended 20 points or more below its best.")
+    console.print("majority: rounds with more Byzantine than honest clients.")
+    console.print("!: ended 20 points or more below its best.")
 
 
 def _figures(records: list[Record], final: Record | None) -> tuple[str, str]:

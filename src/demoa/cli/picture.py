@@ -13,6 +13,7 @@ from demoa.results.folder import Record
 
 COLOURS = {"demoa": "#0072B2", "fedavg": "#D55E00", "fedcm": "#E69F00", "marina_pp": "#009E73", "hold": "#CC79A7"}
 LABELS = {"demoa": "DeMoA", "fedavg": "FedAvg", "fedcm": "FedCM", "marina_pp": "Byz-VR-MARINA-PP"}
+TITLES = {"alie": "ALIE", "ipm": "IPM", "none": "no attack"}
 MARK = "#999999"
 
 
@@ -35,7 +36,7 @@ def draw(folders: list[Path], target: Path) -> None:
                 majority |= {record["round"] for record in records if record["majority"]}
             # A tick at the foot of the panel, whatever its scale.
             panel.vlines(sorted(majority), 0, 0.04, color=MARK, lw=0.8, transform=panel.get_xaxis_transform())
-            panel.set_title(attack)
+            panel.set_title(TITLES.get(attack, attack.replace("_", " ")))
             panel.set_xlabel("round")
             panel.set(**({"ylim": (0, 101)} if labelled else {"yscale": "log"}))
             panel.grid(axis="y", lw=0.3)
