@@ -262,7 +262,7 @@ def best(repeats: int, *works: Callable[[], object]) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true", help="toy size, to see that it runs")
-    parser.add_argument("--repeats", type=int, default=24)
+    parser.add_argument("--repeats", type=int, default=16)
     parser.add_argument("--json", help="write the lines to this file as well")
     options = parser.parse_args()
     torch.set_num_threads(demoa.get_threads())
@@ -282,13 +282,12 @@ def main() -> None:
             made = experiment(rule, clients, dataset)
             works = [made.federation.play, our_gradients(made, clients)]
             peer = byzfl_round(made, rule, clients)
-            ours, gradients = best(repeats, *works)
-            show(rule, clients, ours, gradients, "ByzFL", None if peer is None else best(TURNS, peer)[0])
-        if clients > 2:
-            show(rule, clients, ours, gradients, "pfl, plain mean", pfl_round(made, clients, repeats))
+            ours, gradients, *theirs = best(repeats, *works, *([] if peer is None else [peer]))
+            show(rule, clients, ours, gradients, "ByzFL", theirs[0] if theirs else None)
+            if clients > 2:
+                show(rule, clients, ours, gradients, "pfl, plain mean", pfl_round(made, clients, repeats))
     made = experiment("krum", N, dataset)
-    slow = TURNS if options.toy else 2 * TURNS
-    ours, gradients, theirs = best(slow, made.federation.play, our_gradients(made, N), epfml_round(made))
+    ours, gradients, theirs = best(repeats, made.federation.play, our_gradients(made, N), epfml_round(made))
     show("krum, everyone", N, ours, gradients, "epfml", theirs)
     if options.json:
         Path(options.json).write_text(json.dumps(lines, indent=1))
