@@ -26,6 +26,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
@@ -35,13 +36,22 @@ from demoa.core.examples import Dataset, Examples
 from demoa.core.seeding import generator
 from demoa.experiment.build import Experiment, make_experiment
 from demoa.experiment.load import read_spec
-from demoa.models import ConvNet
 
 N, F, BATCH = 25, 5, 32
 ALPHA, P, LR = 0.9, 0.1, 0.1
 SETTLE = 0.02  # seconds: torch's idle threads spin for a while, and would hold a core that others need
 TURNS = 4
 RULES = ("centered_clip", "krum", "geometric_median", "median")
+
+
+class UsualConvNet(nn.Sequential):
+    """The same network as anyone would write it in torch, for the peers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            *(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.25)),
+            *(nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 10)),
+        )
 
 
 def small_images() -> Dataset:
@@ -113,7 +123,7 @@ def byzfl_round(made: Experiment, rule: str, clients: int) -> Callable[[], objec
     from byzfl.aggregators import aggregators
     from byzfl.fed_framework import Client, models
 
-    models.paper_convnet = lambda: ConvNet(1, 28, 10)
+    models.paper_convnet = UsualConvNet
     settings = {
         "model_name": "paper_convnet",
         "device": "cpu",
@@ -147,7 +157,7 @@ def byzfl_round(made: Experiment, rule: str, clients: int) -> Callable[[], objec
 
 def epfml_round(made: Experiment) -> Callable[[], object]:
     """Return a round as epfml takes it: every client its own model and loader, and Krum by pairs of vectors."""
-    team = [ConvNet(1, 28, 10) for _ in range(N)]
+    team = [UsualConvNet() for _ in range(N)]
     sources = loaders(made)
     batches: list[Any] = [iter(source) for source in sources]
     momentum: list[list[torch.Tensor]] = [[torch.zeros_like(p) for p in model.parameters()] for model in team]
@@ -202,7 +212,7 @@ def pfl_round(made: Experiment, clients: int, repeats: int) -> float | None:
     from pfl.metrics import Metrics
     from pfl.model.pytorch import PyTorchModel
 
-    class Net(ConvNet):
+    class Net(UsualConvNet):
         """The same network, as pfl wants it."""
 
         def loss(self, images: torch.Tensor, labels: torch.Tensor, eval: bool = False) -> torch.Tensor:
@@ -225,7 +235,7 @@ def pfl_round(made: Experiment, clients: int, repeats: int) -> float | None:
     users = [worker.dataset.train.batch(shard[: 4 * BATCH]) for shard in worker.shards]
     turn = itertools.cycle(range(N))
     data = FederatedDataset(lambda user: UserData(list(users[user])), lambda: next(turn))
-    net, clock = Net(1, 28, 10), Clock()
+    net, clock = Net(), Clock()
     with contextlib.redirect_stdout(io.StringIO()):
         FederatedAveraging().run(
             NNAlgorithmParams(
@@ -282,8 +292,8 @@ def main() -> None:
             made = experiment(rule, clients, dataset)
             works = [made.federation.play, our_gradients(made, clients)]
             peer = byzfl_round(made, rule, clients)
-            ours, gradients, *theirs = best(repeats, *works, *([] if peer is None else [peer]))
-            show(rule, clients, ours, gradients, "ByzFL", theirs[0] if theirs else None)
+            ours, gradients, *peers = best(repeats, *works, *([] if peer is None else [peer]))
+            show(rule, clients, ours, gradients, "ByzFL", peers[0] if peers else None)
             if clients > 2:
                 show(rule, clients, ours, gradients, "pfl, plain mean", pfl_round(made, clients, repeats))
     made = experiment("krum", N, dataset)

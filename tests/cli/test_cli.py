@@ -2,15 +2,20 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from demoa.cli.main import main
+from demoa.core.errors import DemoaError
+from demoa.experiment import run as demoa_run
 from demoa.results import RunFolder
+from demoa.server import checkpoint
 
 SMALL = ["--set", "run.rounds=6", "--set", "run.eval_every=3", "--set", "clients.n=10", "--set", "clients.byzantine=2"]
 
@@ -81,6 +86,12 @@ def test_data_list_says_what_is_there(tmp_path):
     assert "mnist           not here: demoa data fetch mnist" in found.stdout
 
 
+REGRESSION = ["--set", "task.dataset=least_squares", "--set", "task.model=linear"]
+QUADRATIC = [
+    *["--set", "task.dataset={name='quadratics', clients=8}"],
+    *["--set", "task.model=quadratic", "--set", "task.partition=one_label"],
+]
+
 WRONG = [
     (["--set", "aggregation.rule=krun"], "unknown rule 'krun'; did you mean 'krum'"),
     (["--set", "aggregation.rule.name=cclip", "--set", "aggregation.rule.tua=1"], "did you mean 'tau'"),
@@ -130,6 +141,14 @@ WRONG = [
     (["--vary", "attack.name"], "--vary takes section.key=value,value"),
     (["--vary", "attack.name=alie,,ipm"], "--vary takes section.key=value,value"),
     (["--vary", "attack.name=ipm,ipm"], "--vary names the same run twice"),
+    (["--set", "task.dataset=quadratics"], "model mlp does not fit the data set quadratics: mat1 and mat2 shapes"),
+    (["--set", "task.model=quadratic"], "model quadratic must return (2, 10) for two examples of digits, got (2, 1)"),
+    (["--set", "task.model=math:sqrt"], "must take (channels, size, classes, options)"),
+    (["--set", "task.model=builtins:max"], "model builtins:max must make a torch.nn.Module, got int"),
+    (["--set", "task.dataset={name='quadratics', zeta='a'}"], "quadratics: zeta must be a number, at least 0"),
+    (["--set", "task.dataset={name='quadratics', seed=1.5}"], "quadratics: seed must be a whole number"),
+    ([*REGRESSION, "--set", "task.partition=dirichlet"], "dirichlet deals out labels"),
+    ([*QUADRATIC, "--set", "attack.name=label_flip"], "attack label_flip flips labels, and quadratics has none"),
     (["--threads", "0"], "threads must be a whole number, at least 1"),
 ]
 
@@ -149,7 +168,7 @@ def test_wrong_settings_get_one_clear_line(tmp_path, words, message, monkeypatch
     assert not (tmp_path / "run").exists()
 
 
-def test_wrong_flags_and_folders_are_refused(finished, tmp_path):
+def test_wrong_flags_and_folders_are_refused(finished, tmp_path, capsys):
     path, _ = finished
     (tmp_path / "bad.toml").write_text("[run\n")
     for words, message in (
@@ -167,10 +186,11 @@ def test_wrong_flags_and_folders_are_refused(finished, tmp_path):
         (["majority", "--p", "0"], "p must be above 0"),
         (["data", "fetch", "imagenet"], "unknown data set to fetch"),
     ):
-        found = demoa(*words)
-        assert found.returncode == 2, words
-        assert message in found.stderr.replace("\n", " ").replace("│", " ").replace("  ", " "), words
-        assert "Traceback" not in found.stderr
+        with pytest.raises(SystemExit) as stop:
+            main([*map(str, words)])
+        said = capsys.readouterr().err
+        assert stop.value.code == 2, words
+        assert message in said.replace("\n", " ").replace("│", " ").replace("  ", " "), words
 
 
 def test_runs_go_on_side_by_side_and_come_back_together(tmp_path):
@@ -276,6 +296,77 @@ def test_a_tracker_that_cannot_start_gets_one_line(tmp_path):
     assert found.returncode == 2
     assert "tracker mlflow cannot start: " in found.stderr
     assert "Traceback" not in found.stderr
+    assert demoa("run", "--out", tmp_path / "run", *SMALL).returncode == 0  # nothing was begun
+
+
+class Deaf:
+    """A tracker that fails at everything it is told, in words that look like markup."""
+
+    def __init__(self, *_):
+        pass
+
+    def log(self, record):
+        raise RuntimeError("500 [/api/2.0]")
+
+    def close(self, final):
+        raise TimeoutError
+
+
+def test_a_tracker_that_fails_does_not_stop_the_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("demoa.results.trackers.TRACKERS", {"deaf": Deaf})
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "--out", str(tmp_path / "run"), *SMALL, "--track", "deaf"])
+    assert stop.value.code == 0
+    assert "Deaf stopped listening: 500 [/api/2.0]" in capsys.readouterr().out
+    assert RunFolder(tmp_path / "run").final() is not None
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    real = demoa_run.play
+
+    def failing(experiment, folder):
+        if experiment.spec.run.seed == 1:
+            raise DemoaError("the dog ate it")
+        yield from real(experiment, folder)
+
+    monkeypatch.setattr("demoa.cli.train.play", failing)
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "--out", str(tmp_path), *SMALL, "--vary", "run.seed=0,1,2"])
+    assert stop.value.code == 2
+    assert "the dog ate it" in capsys.readouterr().err
+    assert [(tmp_path / f"seed{seed}" / "final.json").exists() for seed in range(3)] == [True, False, True]
+
+
+def test_vary_begins_nothing_where_a_folder_is_taken(finished, tmp_path):
+    path, _ = finished
+    shutil.copytree(path, tmp_path / "seed1")
+    found = demoa("run", "--out", tmp_path, *SMALL, "--vary", "run.seed=0,1")
+    assert found.returncode == 2
+    assert "seed1 already holds a run" in found.stderr.replace("\n", " ")
+    assert not (tmp_path / "seed0").exists()
+
+
+def test_interrupt_ends_the_round_and_saves(tmp_path):
+    words = [sys.executable, "-c", "from demoa.cli.main import main; main()", "run", "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(
+        [*words, "--set", "run.rounds=100000", "--set", "run.checkpoint_every=100000"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        records = tmp_path / "run" / "records.jsonl"
+        deadline = time.monotonic() + 60
+        while not (records.exists() and records.read_text().count("\n") > 5) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert "stopped; go on with: demoa run --resume" in process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    header, _ = checkpoint.read(tmp_path / "run" / "state.safetensors")
+    assert header["round"] == len(RunFolder(tmp_path / "run").records()) > 5
 
 
 def test_weights_and_biases_keeps_a_run_offline(tmp_path):

@@ -78,6 +78,13 @@ def test_combine(store, rows):
     assert_close(store.combine(weights), weights @ rows.astype(float), rows)
 
 
+def test_squared_distance(store, rows):
+    weights = np.array([0.5, 0.0, 0.25, 0.0, -1.0, 0.125])
+    vector = rows[3].copy()
+    expected = ((weights @ rows.astype(float) - vector) ** 2).sum()
+    assert store.squared_distance(weights, store.adopt(vector)) == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize("decision", [RankMean(2, 3), RankMean(1, 4), NearMedian(4, np.array([0, 1, 2, 4, 5]))])
 def test_coordinatewise(store, rows, decision):
     matrix = np.diag([1.0, 0.5, 1.0, 2.0, 1.0, 0.25])

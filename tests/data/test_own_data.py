@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import demoa
-from demoa.data import load_dataset
+from demoa.data import Dataset, Examples, load_dataset
 from demoa.experiment.build import make_experiment
 from demoa.experiment.load import read_spec
 
@@ -41,6 +41,20 @@ class Pairs(torch.utils.data.Dataset):
 
     def __getitem__(self, place):
         return torch.full((1, 6, 6), float(place)), place % self.classes
+
+
+class Numbers(Pairs):
+    def __getitem__(self, place):
+        return torch.zeros(1, 6, 6), place / 100
+
+
+def drawn_anew():
+    return torch.utils.data.random_split(Pairs(40), [30, 10])[0]
+
+
+class WithStatistics(nn.Sequential):
+    def __init__(self, channels, size, classes):
+        super().__init__(nn.BatchNorm2d(channels), nn.Flatten(), nn.Linear(channels * size * size, classes))
 
 
 def two_parts():
@@ -102,6 +116,22 @@ def test_torch_datasets_are_taken_as_they_are():
     make_experiment(read_spec(None, [*SMALL, *settings])).federation.play()
 
 
+def test_data_of_ones_own_that_is_drawn_comes_out_the_same():
+    task = ['task.dataset="tests.data.test_own_data:drawn_anew"', "task.model=logistic"]
+    one, other = (make_experiment(read_spec(None, [*SMALL, *task])).dataset.train.images for _ in range(2))
+    assert torch.equal(one, other)
+    another = make_experiment(read_spec(None, [*SMALL, *task, "seeds.data=5"])).dataset.train.images
+    assert not torch.equal(one, another)
+
+
+def test_a_data_set_says_what_it_is():
+    images, labels = torch.zeros(4, 1, 2, 2), torch.zeros(4, dtype=torch.int64)
+    with pytest.raises(demoa.ConfigError, match="objective must be one of label, number, value"):
+        Dataset(Examples(images, labels), Examples(images, labels), classes=1, objective="labels")
+    with pytest.raises(demoa.ConfigError, match=r"labels must be torch\.int64"):
+        Dataset(Examples(images, labels.int()), Examples(images, labels.int()), classes=1)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -127,6 +157,9 @@ def test_wrong_files_are_refused(tmp_path, changes, message):
         (['task.dataset="time:time"'], "must return a demoa Dataset, or one or two torch Datasets, got float"),
         (['task.dataset="tests.data.test_own_data:an_iterator"'], "must have a length and examples by index"),
         (["task.model=torch.nn:Nothing"], "cannot be imported"),
+        (['task.dataset="tests.data.test_own_data:Numbers"'], "must be \\(N,\\) whole numbers from 0 on"),
+        (['task.model="tests.data.test_own_data:WithStatistics"'], "keeps running statistics"),
+        (["task.model=torch.nn:Flatten"], "must take \\(channels, size, classes, options\\)"),
         (["task.model=cnn"], "unknown model 'cnn'"),
     ],
 )

@@ -60,6 +60,24 @@ def test_estimates_find_zeta_and_b_again():
     assert np.mean([point["batch_noise"] for point in points]) == pytest.approx(0.25 / 16, rel=0.1)
 
 
+def test_estimates_have_no_bias_on_small_shards():
+    """Batches of a finite shard, drawn independently; at sigma = 10 anything that is shared would show."""
+    dataset = '{name="quadratics", clients=8, zeta=1.0, sigma=10.0, examples=64}'
+    settings = [f"task.dataset={dataset}", "task.model=quadratic", "task.partition=one_label"]
+    federation = make_experiment(read_spec(None, [*SMALL, *settings])).federation
+    found = []
+    for number in range(400):
+        collected = Heterogeneity()
+        for client in range(2, 10):
+            collected.add(*federation.worker.independent_gradients(client, number, federation.start))
+        found.append(collected.estimates())
+    spreads = np.array([point["heterogeneity"] for point in found])
+    assert abs(spreads.mean() - 1.0) < 5 * spreads.std() / 20
+    noise = np.mean([point["batch_noise"] for point in found])
+    # Without replacement, the variance of a mean of 16 of 64 is sigma^2 / 16 (64 - 16) / (64 - 1).
+    assert noise == pytest.approx(100 / 16 * 48 / 63, rel=0.05)
+
+
 def test_estimates_have_no_bias_where_clients_are_alike():
     draw = np.random.default_rng(0)
     found = []
@@ -108,7 +126,7 @@ def test_interpolation_means_that_all_gradients_vanish():
         (lambda: quadratics(clients=5, b=1.0), "even where b is not 0"),
         (lambda: quadratics(clients=2), "at least 3 where zeta is not 0"),
         (lambda: quadratics(sigma=-1.0), "quadratics: sigma must be"),
-        (lambda: quadratics(condition=0.5), "condition must be at least 1"),
+        (lambda: quadratics(condition=0.5), "condition must be a number, at least 1"),
         (lambda: least_squares(noise=-1.0), "noise must be"),
     ],
 )

@@ -177,6 +177,22 @@ def test_a_run_on_a_torch_store_is_that_of_the_dense_one(monkeypatch):
         np.testing.assert_allclose(device.server.parameters, dense.server.parameters, rtol=0, atol=1e-5)
 
 
+def test_a_run_that_diverges_ends_and_says_so(tmp_path):
+    settings = ["task.dataset=least_squares", "task.model=linear", "run.lr=100", "run.rounds=40", "attack.name=none"]
+    final = play(tmp_path / "run", *settings, "aggregation.rule=mean", "aggregation.f=0", "algorithm.name=fedavg")
+    assert final["collapsed"]
+    assert any(record["rejected"] for record in RunFolder(tmp_path / "run").records())
+
+
+def test_the_loss_of_a_known_function_is_recorded_exactly(tmp_path):
+    task = ["task.dataset={name='quadratics', clients=8}", "task.model=quadratic", "task.partition=one_label"]
+    final = play(tmp_path / "run", *task)
+    assert final["test_loss"] == RunFolder(tmp_path / "run").records()[-1]["loss"] > 0
+    _, spec = RunFolder(tmp_path / "run").spec()
+    assert spec["task"]["dataset"]["zeta"] == 1.0
+    assert spec["task"]["model"] == {"name": "quadratic", "distance": 1.0}
+
+
 KILLED = """
 import sys
 from pathlib import Path

@@ -56,7 +56,11 @@ def run(
         assert out is not None
         settings = [*(set_ or ()), *([f'run.device="{device}"'] if device else ())]
         jobs = new_jobs(spec, settings, vary or (), out)
-    play_jobs(jobs, track or (), console)
+    try:
+        play_jobs(jobs, track or (), console)
+    except KeyboardInterrupt:
+        print(f"demoa: stopped; go on with: demoa run --resume {out or resume}", file=sys.stderr)
+        raise typer.Exit(130) from None
     if not quiet:
         compare_runs([job.folder.path for job in jobs], console)
 
@@ -138,6 +142,3 @@ def main(arguments: list[str] | None = None) -> None:
     except DemoaError as error:
         print(f"demoa: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("demoa: stopped; go on with --resume", file=sys.stderr)
-        sys.exit(130)

@@ -55,5 +55,5 @@ def draw(folders: list[Path], target: Path) -> None:
 def _height(record: Record, labelled: bool) -> float:
     """Return where a record stands on the vertical axis; nowhere if its loss is infinite."""
     if labelled:
-        return 100 * float(record["accuracy"])
+        return 100 * float(record.get("accuracy", "nan"))
     return float("nan") if record["loss"] is None else float(record["loss"])

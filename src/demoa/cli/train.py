@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
-from demoa.cli.progress import live_lines
-from demoa.core.errors import ConfigError
-from demoa.experiment.build import Experiment, make_experiment
+from demoa.cli.progress import Lines, live_lines
+from demoa.core.errors import ConfigError, DemoaError, first_line
+from demoa.experiment.build import Experiment, Loaded, make_experiment
 from demoa.experiment.load import read_spec, spec_from
 from demoa.experiment.run import begin, play, take_up
 from demoa.results import RunFolder
-from demoa.results.trackers import check_tracker, make_tracker
+from demoa.results.folder import Record
+from demoa.results.trackers import Tracker, check_tracker, make_tracker
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,10 @@ def new_jobs(spec: Path | None, settings: Sequence[str], variations: Sequence[st
     """Return the runs of a spec: one, in the folder, or one per combination of varied values, in folders inside it."""
     axes = [_axis(variation) for variation in variations]
     jobs = []
+    loaded: Loaded = {}
     for chosen in product(*axes):
         path = out / "-".join(_slug(setting) for setting in chosen) if chosen else out
-        experiment = make_experiment(read_spec(spec, [*settings, *chosen]))
+        experiment = make_experiment(read_spec(spec, [*settings, *chosen]), loaded)
         jobs.append(Job(RunFolder(path), experiment, is_new=True))
     if len({job.folder.path for job in jobs}) < len(jobs):
         raise ConfigError("--vary names the same run twice; give each value once")
@@ -45,46 +51,116 @@ def resumed_jobs(path: Path) -> list[Job]:
     inside = sorted(found.parent for found in path.glob("*/spec.json"))
     folders = [path] if (path / "spec.json").exists() or not inside else inside
     jobs = []
+    loaded: Loaded = {}
     for each in folders:
         folder = RunFolder(each)
-        jobs.append(Job(folder, make_experiment(spec_from(folder.spec()[1])), is_new=False))
+        jobs.append(Job(folder, make_experiment(spec_from(folder.spec()[1]), loaded), is_new=False))
     return jobs
 
 
 def play_jobs(jobs: Sequence[Job], trackers: Sequence[str], console: Console) -> None:
-    """Play runs in turns of one round each, so that they go on side by side; all are saved if one is interrupted."""
+    """Play runs in turns of one round each, so that they go on side by side.
+
+    A run that fails is left where it is, and its error is raised when the others are through. Ctrl-C lets the round
+    that is under way end, and saves all runs.
+    """
     for name in trackers:
         check_tracker(name)
     for job in jobs:
-        (begin if job.is_new else take_up)(job.experiment, job.folder)
-    with live_lines(console) as lines:
-        under_way = []
-        for job in jobs:
-            done, rounds = job.experiment.federation.server.round, job.experiment.spec.run.rounds
-            name = job.folder.path.name if len(jobs) > 1 else job.experiment.spec.algorithm.name
-            watchers = [make_tracker(track, job.folder.path, *job.folder.spec(), done) for track in trackers]
-            under_way.append((job, lines.add(name, rounds, done), watchers, play(job.experiment, job.folder)))
+        if job.is_new:
+            job.folder.check_free()
+    failures: list[DemoaError] = []
+    turns: list[Turn] = []
+    with live_lines(console) as lines, interrupts_held_back() as interrupted:
         try:
-            left = list(under_way)
-            while left:
-                for turn in list(left):
-                    _, line, watchers, rounds_left = turn
-                    record = next(rounds_left, None)
-                    if record is None:
-                        left.remove(turn)
-                        continue
-                    line.show(record)
-                    for watcher in list(watchers):
-                        try:
-                            watcher.log(record)
-                        except Exception as error:  # training does not stop because its audience left
-                            console.print(f"{type(watcher).__name__} stopped listening: {error}", style="yellow")
-                            watchers.remove(watcher)
+            for job in jobs:
+                name = job.folder.path.name if len(jobs) > 1 else job.experiment.spec.algorithm.name
+                turns.append(Turn(job, trackers, lines, name, console))
+            for turn in turns:
+                turn.begin()
+            while any(not turn.is_over for turn in turns):
+                for turn in turns:
+                    if interrupted():
+                        raise KeyboardInterrupt
+                    try:
+                        turn.play_round()
+                    except DemoaError as error:
+                        failures.append(error)
         finally:
-            for job, _, watchers, rounds_left in under_way:
-                rounds_left.close()
-                for watcher in watchers:
-                    watcher.close(job.folder.final())
+            for turn in turns:
+                turn.close()
+    if failures:
+        raise failures[0]
+
+
+class Turn:
+    """A run among others that go on at the same time."""
+
+    def __init__(self, job: Job, trackers: Sequence[str], lines: Lines, name: str, console: Console) -> None:
+        """Call its audience together; nothing is written yet."""
+        self._job = job
+        self._console = console
+        done, rounds = 0 if job.is_new else len(job.folder.records()), job.experiment.spec.run.rounds
+        path, spec = job.folder.path, job.experiment.resolved
+        self._watchers = [make_tracker(track, path, spec, done) for track in trackers]
+        self._line = lines.add(name, rounds, done)
+        self._rounds: Generator[Record, None, None] | None = None
+        self.is_over = False
+
+    def begin(self) -> None:
+        """Make the folder ready, or take the run up from it."""
+        (begin if self._job.is_new else take_up)(self._job.experiment, self._job.folder)
+        self._rounds = play(self._job.experiment, self._job.folder)
+
+    def play_round(self) -> None:
+        """Play one more round, if there is one."""
+        if self.is_over or self._rounds is None:
+            return
+        try:
+            record = next(self._rounds, None)
+        except BaseException:
+            self.is_over = True
+            raise
+        if record is None:
+            self.is_over = True
+            return
+        self._line.show(record)
+        for watcher in list(self._watchers):
+            self._tell(watcher, partial(watcher.log, record))
+
+    def close(self) -> None:
+        """Save the run where it is, and let the audience go."""
+        if self._rounds is not None:
+            self._rounds.close()
+        final = self._job.folder.final()
+        for watcher in list(self._watchers):
+            self._tell(watcher, partial(watcher.close, final))
+
+    def _tell(self, watcher: Tracker, message: Callable[[], None]) -> None:
+        try:
+            message()
+        except Exception as error:  # training does not stop because its audience left
+            said = f"{type(watcher).__name__} stopped listening: {first_line(error)}"
+            self._console.print(said, style="yellow", markup=False)
+            self._watchers.remove(watcher)
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[Callable[[], bool]]:
+    """Let the block ask whether Ctrl-C was pressed; a second one interrupts it at once."""
+    pressed = False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _axis(variation: str) -> list[str]:

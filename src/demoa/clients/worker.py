@@ -73,11 +73,9 @@ class Worker:
     def independent_gradients(
         self, client: int, round: int, parameters: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return two gradients of a client on batches that share no example, without dropout, (d,) each."""
-        shard = self.shards[client]
-        size = min(self.batch_size, len(shard) // 2)
-        index = generator(self.seed, "heterogeneity", round, client).choice(shard, 2 * size, replace=False)
+        """Return two gradients of a client on batches drawn independently, without dropout, (d,) each."""
+        draws = generator(self.seed, "heterogeneity", round, client)
         self.model.set_parameters(parameters)
         self.model.module.eval()
-        one = self._differentiate(index[:size]).clone()
-        return one, self._differentiate(index[size:])
+        one, other = (draws.choice(self.shards[client], self.batch_size, replace=False) for _ in range(2))
+        return self._differentiate(one).clone(), self._differentiate(other)

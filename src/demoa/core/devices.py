@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from demoa.core.errors import ConfigError
+from demoa.core.errors import ConfigError, first_line
 
 
 def usable_device(name: str) -> torch.device:
@@ -17,7 +17,7 @@ def usable_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        reason = first_line(error)
         raise ConfigError(
             f"device {name!r} cannot be used here: {reason}; use cpu, or a device that torch has"
         ) from error

@@ -61,3 +61,12 @@ def unknown_name(kind: str, got: object, allowed: Iterable[str]) -> ConfigError:
     near = difflib.get_close_matches(str(got), names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return ConfigError(f"unknown {kind} {got!r}{hint} Allowed: {', '.join(names)}")
+
+
+def first_line(error: BaseException) -> str:
+    r"""Return the first line of an error's message, or its kind if it has none.
+
+    >>> first_line(ValueError("too long\nfor one line")), first_line(TimeoutError())
+    ('too long', 'TimeoutError')
+    """
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

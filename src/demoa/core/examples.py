@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from demoa.core.checks import require
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -44,6 +46,9 @@ class Examples:
         return replace(self, images=self.images.to(device), labels=self.labels.to(device))
 
 
+OBJECTIVES = ("label", "number", "value")
+
+
 @dataclass(frozen=True)
 class Dataset:
     """A training set, a test set, and what a model is to do with them.
@@ -62,6 +67,12 @@ class Dataset:
     classes: int
     objective: str = "label"
     held_out: float = 0.1
+
+    def __post_init__(self) -> None:
+        require(self.objective in OBJECTIVES, "objective", self.objective, "one of " + ", ".join(OBJECTIVES))
+        wanted = torch.float32 if self.objective == "number" else torch.int64
+        for part in (self.train, self.test):
+            require(part.labels.dtype == wanted, "labels", part.labels.dtype, str(wanted))
 
     @property
     def channels(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
@@ -35,6 +36,9 @@ def build(kind: str, base: type[T], family: Mapping[str, type[T]], choice: str |
                 f"{kind} {choice} must be a dataclass that derives from {base.__module__}.{base.__name__}"
             )
         _check_options(f"{kind} {choice}", member, options)
+        if inspect.isabstract(member):
+            missing = ", ".join(sorted(member.__abstractmethods__))
+            raise ConfigError(f"{kind} {choice} must have the methods that {base.__name__} leaves open: {missing}")
         return cast(T, member(**options))
     if isinstance(choice, type):
         raise ConfigError(f"{kind} {choice.__name__} is a class; make one of it: {choice.__name__}(...)")

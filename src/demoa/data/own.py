@@ -72,12 +72,12 @@ def from_import(path: str, options: Mapping[str, Any]) -> Dataset:
 
 def _all_of(path: str, dataset: Any) -> Pair:
     """Return all examples of a torch Dataset."""
-    if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+    if isinstance(dataset, torch_data.IterableDataset) or not hasattr(dataset, "__len__"):
         raise ConfigError(f"data set {path!r} must have a length and examples by index, not only an iterator")
     pairs = [dataset[place] for place in range(len(dataset))]
     try:
         images = np.stack([np.asarray(image) for image, _ in pairs])
-        labels = np.array([int(label) for _, label in pairs])
+        labels = np.array([np.asarray(label) for _, label in pairs])
     except (TypeError, ValueError) as error:
         raise ConfigError(f"data set {path!r} must hold pairs (image, label), images of one shape: {error}") from error
     return _checked(f"data set {path!r}: images", images, f"data set {path!r}: labels", labels)

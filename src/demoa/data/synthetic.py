@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from demoa.core.checks import positive, require, whole_number
+from demoa.core.checks import positive, real_number, require, whole_number
 from demoa.core.examples import Dataset, Examples
 from demoa.core.seeding import generator
 from demoa.core.types import Floats
@@ -23,7 +23,7 @@ def quadratics(
     examples: int = 256,
     seed: int = 0,
 ) -> Dataset:
-    """Return quadratics f_i of honest clients, with smoothness, sigma, zeta and B as chosen: exactly those.
+    """Return quadratics f_i of honest clients; the smoothness of f, sigma, zeta and B are exactly those chosen.
 
         grad f_i(x) = (1 + b_i) l * x + z_i,   b_i = +-B,   sum b_i = sum z_i = sum b_i z_i = 0,   mean |z_i|^2 = zeta^2
 
@@ -34,7 +34,7 @@ def quadratics(
     Args:
         clients: How many honest clients there are.
         dimension: The length of x.
-        smoothness: The largest entry of l; the others fall geometrically.
+        smoothness: The largest entry of l; the others fall geometrically. That of client i is 1 + b_i times as large.
         condition: The largest entry of l over the smallest.
         sigma: The noise of a gradient of one example, sqrt(E |noise|^2).
         zeta: How far clients differ everywhere.
@@ -46,12 +46,12 @@ def quadratics(
     dimension = whole_number("quadratics: dimension", dimension, least=1)
     examples = whole_number("quadratics: examples", examples, least=2)
     positive("quadratics: smoothness", smoothness)
-    require(condition >= 1, "quadratics: condition", condition, "at least 1")
+    _at_least(1, "quadratics: condition", condition)
     for name, value in (("sigma", sigma), ("zeta", zeta), ("b", b)):
-        require(value >= 0, f"quadratics: {name}", value, "a number, at least 0")
+        _at_least(0, f"quadratics: {name}", value)
     require(clients % 2 == 0 or b == 0, "quadratics: clients", clients, "even where b is not 0")
     require(clients > 2 or zeta == 0, "quadratics: clients", clients, "at least 3 where zeta is not 0")
-    draw = generator(seed, "quadratics")
+    draw = generator(whole_number("quadratics: seed", seed), "quadratics")
     curvature = smoothness * condition ** -np.linspace(0.0, 1.0, dimension)
     tilt = b * np.where(np.arange(clients) % 2 == 0, 1.0, -1.0) * (b > 0)
     offsets = _scaled(_without(draw.standard_normal((clients, dimension)), tilt), zeta)
@@ -78,8 +78,8 @@ def least_squares(dimension: int = 50, examples: int = 2000, noise: float = 0.0,
     """
     dimension = whole_number("least_squares: dimension", dimension, least=1)
     examples = whole_number("least_squares: examples", examples, least=5)
-    require(noise >= 0, "least_squares: noise", noise, "a number, at least 0")
-    draw = generator(seed, "least squares")
+    _at_least(0, "least_squares: noise", noise)
+    draw = generator(whole_number("least_squares: seed", seed), "least squares")
     target = draw.standard_normal(dimension)
     target /= np.linalg.norm(target)
 
@@ -89,6 +89,11 @@ def least_squares(dimension: int = 50, examples: int = 2000, noise: float = 0.0,
         return Examples(torch.from_numpy(features[:, None, None]), torch.from_numpy(labels.astype(np.float32)))
 
     return Dataset(part(examples), part(examples // 5), classes=1, objective="number")
+
+
+def _at_least(least: float, what: str, value: float) -> None:
+    allowed = f"a number, at least {least}"
+    require(real_number(what, value, allowed) >= least, what, value, allowed)
 
 
 def _without(rows: Floats, tilt: NDArray[np.float64] | None = None) -> Floats:

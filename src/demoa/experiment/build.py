@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -17,14 +18,14 @@ from demoa.attacks import ATTACK_ALIASES, ATTACKS, Attack
 from demoa.clients import Worker
 from demoa.core.checks import require, whole_number
 from demoa.core.devices import usable_device
-from demoa.core.errors import ConfigError, unknown_name
+from demoa.core.errors import ConfigError, first_line, unknown_name
 from demoa.core.examples import Dataset
 from demoa.core.flatten import FlatModel
 from demoa.core.imports import imported, is_import_path
 from demoa.core.registry import build, describe
 from demoa.core.seeding import generator
 from demoa.core.torch_seed import seeded_torch
-from demoa.data import load_dataset
+from demoa.data import DATASETS, load_dataset
 from demoa.experiment.spec import Spec, Variant
 from demoa.models import MODELS
 from demoa.partition import PARTITIONS, Partition
@@ -45,7 +46,11 @@ class Experiment:
     validation: NDArray[np.intp]
 
 
-def make_experiment(spec: Spec) -> Experiment:
+Loaded = dict[str, Dataset]
+"""Data sets that were loaded before, so that runs side by side share them."""
+
+
+def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
     """Build all parts of a spec; every part checks what it is given."""
     run, clients = spec.run, spec.clients
     whole_number("run.heterogeneity_every", run.heterogeneity_every, least=0)
@@ -59,8 +64,11 @@ def make_experiment(spec: Spec) -> Experiment:
         raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
     parts = _Parts(spec)
     device = usable_device(run.device)
-    dataset = load_dataset(spec.task.dataset.name, spec.task.dataset.options).to(device)
+    dataset = _dataset(spec, device, {} if loaded is None else loaded)
+    if parts.attack.flips_labels and dataset.objective == "value":
+        raise ConfigError(f"attack {spec.attack.name} flips labels, and {spec.task.dataset.name} has none; use another")
     model = FlatModel(_model(spec.task.model, dataset, spec.seed("model")).to(device))
+    _check_fit(spec, model.module, dataset)
     held_out, shards = _shards(spec, dataset, parts.partition)
     server = Server(
         model.parameters.clone(),
@@ -110,9 +118,8 @@ class _Parts:
         """Return the whole spec as plain data, with the options of every variant."""
         table = asdict(spec)
         mixing = zip(spec.aggregation.mixing, self.mixing, strict=True)
-        for part in ("dataset", "model"):
-            variant: Variant = getattr(spec.task, part)
-            table["task"][part] = {"name": variant.name, **variant.options}
+        table["task"]["dataset"] = _with_defaults(spec.task.dataset, DATASETS, skip=0)
+        table["task"]["model"] = _with_defaults(spec.task.model, MODELS, skip=3)
         table["task"]["partition"] = _named(spec.task.partition, self.partition)
         table["sampling"] = _named(spec.sampling, self.sampling)
         table["algorithm"] = _named(spec.algorithm, self.algorithm)
@@ -142,6 +149,41 @@ def _make(kind: str, base: Any, family: Any, variant: Variant, aliases: Any = No
     return build(kind, base, family, name, **variant.options)
 
 
+def _with_defaults(variant: Variant, family: Mapping[str, Callable[..., Any]], skip: int) -> dict[str, Any]:
+    """Return a variant that a function makes, with every option after the first few arguments."""
+    made: dict[str, Any] = {"name": variant.name}
+    if variant.name in family:
+        options = list(inspect.signature(family[variant.name]).parameters.values())[skip:]
+        made |= {option.name: option.default for option in options}
+    return made | variant.options
+
+
+def _dataset(spec: Spec, device: torch.device, loaded: Loaded) -> Dataset:
+    variant = spec.task.dataset
+    key = repr((variant, spec.seed("data"), device))
+    if key not in loaded:
+        with seeded_torch(spec.seed("data"), "dataset"):  # for data of one's own that draws from torch
+            loaded[key] = load_dataset(variant.name, variant.options).to(device)
+    return loaded[key]
+
+
+def _check_fit(spec: Spec, module: nn.Module, dataset: Dataset) -> None:
+    """Raise ConfigError unless the model can be applied to the data set, and keeps nothing of what it has seen."""
+    what = f"model {spec.task.model.name}"
+    if any(getattr(part, "track_running_stats", False) for part in module.modules()):
+        raise ConfigError(f"{what} keeps running statistics, which no server holds; use track_running_stats=False")
+    try:
+        module.eval()
+        with torch.no_grad():
+            shape = tuple(module(dataset.train.batch(np.arange(2))[0]).shape)
+    except Exception as error:  # whatever a module of the user's own may raise
+        reason = first_line(error)
+        raise ConfigError(f"{what} does not fit the data set {spec.task.dataset.name}: {reason}") from error
+    wanted = (2, dataset.classes if dataset.objective == "label" else 1)
+    if shape != wanted:
+        raise ConfigError(f"{what} must return {wanted} for two examples of {spec.task.dataset.name}, got {shape}")
+
+
 def _model(variant: Variant, dataset: Dataset, seed: int) -> nn.Module:
     make: Callable[..., nn.Module]
     if is_import_path(variant.name):
@@ -150,12 +192,19 @@ def _model(variant: Variant, dataset: Dataset, seed: int) -> nn.Module:
         make = MODELS[variant.name]
     else:
         raise unknown_name("model", variant.name, [*MODELS, "package.module:Class"])
-    known = list(inspect.signature(make).parameters)[3:]
-    for option in variant.options:
-        if option not in known:
-            raise unknown_name(f"option of model {variant.name}", option, known or ["(it has none)"])
-    with seeded_torch(seed, "model"):
-        return make(dataset.channels, dataset.size, dataset.classes, **variant.options)
+    if variant.name in MODELS:
+        known = list(inspect.signature(make).parameters)[3:]
+        for option in variant.options:
+            if option not in known:
+                raise unknown_name(f"option of model {variant.name}", option, known or ["(it has none)"])
+    try:
+        with seeded_torch(seed, "model"):
+            made = make(dataset.channels, dataset.size, dataset.classes, **variant.options)
+    except TypeError as error:
+        raise ConfigError(f"model {variant.name} must take (channels, size, classes, options): {error}") from error
+    if not isinstance(made, nn.Module):
+        raise ConfigError(f"model {variant.name} must make a torch.nn.Module, got {type(made).__name__}")
+    return made
 
 
 def _shards(

@@ -61,11 +61,14 @@ def take_up(experiment: Experiment, folder: RunFolder) -> None:
 def play(experiment: Experiment, folder: RunFolder) -> Generator[Record, None, None]:
     """Play the rounds that are left, one per record that is asked for; the last one leaves the final figures behind.
 
-    Closed before its end, or interrupted, it saves the last whole round.
+    Closed between two rounds, it saves where it is; what is cut short in the middle of a round goes back to the last
+    checkpoint.
     """
     run, server = experiment.spec.run, experiment.federation.server
     test = np.arange(len(experiment.dataset.test))
-    subset = np.sort(generator(experiment.spec.seed("data"), "evaluation").permutation(test)[: run.eval_examples])
+    subset = test
+    if experiment.dataset.objective != "value":  # there, only all examples together are the function that is known
+        subset = np.sort(generator(experiment.spec.seed("data"), "evaluation").permutation(test)[: run.eval_examples])
     try:
         while server.round < run.rounds:
             record = _record(experiment.federation.play())

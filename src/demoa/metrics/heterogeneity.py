@@ -22,7 +22,7 @@ class Heterogeneity:
         self._sums: tuple[Any, Any] | None = None
 
     def add(self, one: Any, other: Any) -> None:
-        """Take two gradients, (d,), of one client on batches of one size that share no example."""
+        """Take two gradients, (d,), of one client on batches of one size, drawn independently."""
         self._clients += 1
         self._products += float((one * other).sum())
         self._noise += 0.5 * float(((one - other) ** 2).sum())
@@ -47,7 +47,8 @@ def fit_heterogeneity(points: Iterable[Mapping[str, float]]) -> tuple[float, flo
     >>> round(zeta, 6), round(b, 6)
     (2.0, 3.0)
     """
-    found = [(point["gradient_square"], point["heterogeneity"]) for point in points]
+    pairs = [(point["gradient_square"], point["heterogeneity"]) for point in points]
+    found = [pair for pair in pairs if np.isfinite(pair).all()] or [(0.0, 0.0)]
     gradients, spreads = np.array([max(g, 0.0) for g, _ in found]), np.array([h for _, h in found])
     candidates = [
         np.linalg.lstsq(np.column_stack([np.ones_like(gradients), gradients]), spreads, rcond=None)[0],

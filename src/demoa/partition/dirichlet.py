@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demoa.core.checks import require
-from demoa.partition.partition import Partition, Shard
+from demoa.partition.partition import Partition, Shard, check_labels
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Dirichlet(Partition):
 
     def shards(self, labels: NDArray[np.int64], clients: int, generator: np.random.Generator) -> list[Shard]:
         """Return what each client got of each label."""
+        check_labels("dirichlet", labels)
         pieces: list[list[Shard]] = [[] for _ in range(clients)]
         for label in np.unique(labels):
             examples = generator.permutation(np.flatnonzero(labels == label))

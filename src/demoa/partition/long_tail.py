@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demoa.core.checks import require
-from demoa.partition.partition import Partition, Shard, dealt
+from demoa.partition.partition import Partition, Shard, check_labels, dealt
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class LongTail(Partition):
 
     def shards(self, labels: NDArray[np.int64], clients: int, generator: np.random.Generator) -> list[Shard]:
         """Return one piece of the thinned training set per client."""
+        check_labels("long_tail", labels)
         kinds = np.unique(labels)
         kept: list[Shard] = []
         for place, label in enumerate(kinds):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demoa.core.errors import ConfigError
-from demoa.partition.partition import Partition, Shard
+from demoa.partition.partition import Partition, Shard, check_labels
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class OneLabel(Partition):
 
     def shards(self, labels: NDArray[np.int64], clients: int, generator: np.random.Generator) -> list[Shard]:
         """Return the examples of each label."""
+        check_labels("one_label", labels)
         kinds = np.unique(labels)
         if len(kinds) != clients:
             raise ConfigError(

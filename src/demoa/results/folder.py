@@ -32,14 +32,18 @@ class RunFolder:
 
     def start(self, identity: str, resolved: dict[str, Any]) -> None:
         """Begin a new run here; a folder that holds one is refused."""
-        if (self.path / "spec.json").exists():
-            raise ConfigError(f"{self.path} already holds a run; go on with --resume, or choose another folder")
+        self.check_free()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._write("spec.json", {"id": identity, "spec": resolved})
             (self.path / "records.jsonl").write_text("")
         except OSError as error:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}; choose another folder") from error
+
+    def check_free(self) -> None:
+        """Raise ConfigError if the folder holds a run."""
+        if (self.path / "spec.json").exists():
+            raise ConfigError(f"{self.path} already holds a run; go on with --resume, or choose another folder")
 
     def spec(self) -> tuple[str, dict[str, Any]]:
         """Return the identity and the spec of the run in this folder."""

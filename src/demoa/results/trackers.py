@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from demoa.core.errors import ConfigError, DemoaError, unknown_name
+from demoa.core.errors import ConfigError, DemoaError, first_line, unknown_name
 
 Record = Mapping[str, Any]
 
@@ -45,7 +46,7 @@ class TensorBoard:
 
 
 class MLflow:
-    """A run of the MLflow experiment `demoa`, on the server or in the folder that MLFLOW_TRACKING_URI names."""
+    """A run of the MLflow experiment `demoa`, where MLFLOW_TRACKING_URI points to."""
 
     def __init__(self, folder: Path, identity: str, spec: Mapping[str, Any], done: int) -> None:
         """Begin a run, or take up the one of this identity."""
@@ -114,18 +115,27 @@ def check_tracker(name: str) -> None:
         raise unknown_name("tracker", name, TRACKERS)
 
 
-def make_tracker(name: str, folder: Path, identity: str, spec: Mapping[str, Any], done: int) -> Tracker:
+def make_tracker(name: str, folder: Path, spec: Mapping[str, Any], done: int) -> Tracker:
     """Return the tracker of a known name for a run.
 
     Raises:
         ConfigError: It is not installed, or it does not start.
     """
     try:
-        return TRACKERS[name](folder, identity, spec, done)
+        return TRACKERS[name](folder, _identity(folder), spec, done)
     except DemoaError:
         raise
     except Exception as error:  # whatever its own library may raise
-        raise ConfigError(f"tracker {name} cannot start: {str(error).splitlines()[0]}") from error
+        raise ConfigError(f"tracker {name} cannot start: {first_line(error)}") from error
+
+
+def _identity(folder: Path) -> str:
+    """Return the name by which trackers know the run in a folder, made up once: two runs of one spec are two."""
+    file = folder / "tracked_as"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(uuid.uuid4().hex)
+    return file.read_text()
 
 
 def _needs(module: str, extra: str) -> Any:

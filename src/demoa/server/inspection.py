@@ -36,9 +36,13 @@ class Inspection:
 
     def combination(self, weights: Floats) -> Any:
         """Return weights @ rows, (d,)."""
+        return self._store.combine(self._stored(weights))
+
+    def _stored(self, weights: Floats) -> Floats:
+        """Return weights of these rows as weights of all stored ones, (rows,)."""
         stored = np.zeros(self._store.rows)
         stored[self._chosen] = weights * self._scale
-        return self._store.combine(stored)
+        return stored
 
     def mean(self) -> Any:
         """Return the mean of the rows, (d,)."""
@@ -46,8 +50,8 @@ class Inspection:
 
     def distance_from_mean(self, vector: Any) -> float:
         """Return how far a vector, (d,), is from the mean of the rows."""
-        _, square = self._store.moved(self.mean(), -1.0, self._store.adopt(vector))
-        return float(np.sqrt(square))
+        weights = self._stored(np.full(len(self), 1.0 / len(self)))
+        return float(np.sqrt(self._store.squared_distance(weights, self._store.adopt(vector))))
 
     def mean_and_deviation(self) -> tuple[Any, Any]:
         """Return mean and unbiased standard deviation of the rows, per coordinate, (d,) each."""

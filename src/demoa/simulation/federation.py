@@ -79,17 +79,20 @@ class Federation:
         liars = [client for client in sampled if client < self.byzantine]
         for client in sampled:
             if client >= self.byzantine:
-                self.server.submit(client, self.worker.vector(client, number, task.parameters), round=number)
+                self._submit(client, self.worker.vector(client, number, task.parameters), number)
         row = self._chosen_row(task, sampled, liars) if liars and self.attack.colludes else None
         for client in liars:
-            vector = self._lie(client, task, row)
-            try:
-                self.server.submit(client, vector, round=number)
-            except UpdateRejected as refusal:
-                if refusal.reason not in ("not_finite", "norm"):
-                    raise
+            self._submit(client, self._lie(client, task, row), number)
         report = self.server.end_round()
         return Played(report, tuple(sampled), len(liars), self._error(report, sampled))
+
+    def _submit(self, client: int, vector: Any, number: int) -> None:
+        """Send a vector; one that the gate finds infinite or too long counts as none, honest or not."""
+        try:
+            self.server.submit(client, vector, round=number)
+        except UpdateRejected as refusal:
+            if refusal.reason not in ("not_finite", "norm"):
+                raise
 
     def _error(self, report: RoundReport, sampled: list[int]) -> float | None:
         honest = self._honest_seen(sampled)

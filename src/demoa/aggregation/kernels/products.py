@@ -74,6 +74,13 @@ def combine(rows: NDArray[np.floating], weights: Floats) -> NDArray[np.floating]
     return out
 
 
+def squared_distance(rows: NDArray[np.floating], weights: Floats, vector: NDArray[np.floating]) -> float:
+    """Return |weights @ rows - vector|^2, without building the combination."""
+    chosen = np.flatnonzero(weights)
+    picked = np.ascontiguousarray(weights[chosen], np.float64)
+    return float(sum(map_chunks(len(vector), lambda a, b: _distance_chunk(rows, chosen, picked, a, b, vector))))
+
+
 def blend(row: NDArray[np.floating], keep: float, gain: float, vector: NDArray[np.floating]) -> None:
     """Set row to keep * row + gain * vector, in place.
 
@@ -165,25 +172,45 @@ def _gram_chunk(rows, tall, wide, symmetric, start, stop):  # pragma: no cover
 @njit(nogil=True, fastmath=SUMS, cache=True)
 def _combine_chunk(rows, chosen, weights, start, stop, out):  # pragma: no cover
     sums = np.empty(BLOCK)
-    whole = len(chosen) - len(chosen) % 4
     for left in range(start, stop, BLOCK):
         right = min(left + BLOCK, stop)
-        sums[:] = 0.0
-        for j in range(0, whole, 4):
-            x0 = rows[chosen[j], left:right]
-            x1 = rows[chosen[j + 1], left:right]
-            x2 = rows[chosen[j + 2], left:right]
-            x3 = rows[chosen[j + 3], left:right]
-            w0, w1, w2, w3 = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
-            for c in range(right - left):
-                sums[c] += w0 * x0[c] + w1 * x1[c] + w2 * x2[c] + w3 * x3[c]
-        for j in range(whole, len(chosen)):
-            x0 = rows[chosen[j], left:right]
-            for c in range(right - left):
-                sums[c] += weights[j] * x0[c]
+        _sum_block(rows, chosen, weights, left, right, sums)
         result = out[left:right]
         for c in range(right - left):
             result[c] = sums[c]
+
+
+@njit(nogil=True, fastmath=SUMS, cache=True)
+def _distance_chunk(rows, chosen, weights, start, stop, vector):  # pragma: no cover
+    sums = np.empty(BLOCK)
+    total = 0.0
+    for left in range(start, stop, BLOCK):
+        right = min(left + BLOCK, stop)
+        _sum_block(rows, chosen, weights, left, right, sums)
+        other = vector[left:right]
+        for c in range(right - left):
+            away = sums[c] - other[c]
+            total += away * away
+    return total
+
+
+@njit(nogil=True, fastmath=SUMS, cache=True)
+def _sum_block(rows, chosen, weights, left, right, sums):  # pragma: no cover
+    """Set the first entries of sums to the combination of rows, columns left..right."""
+    whole = len(chosen) - len(chosen) % 4
+    sums[:] = 0.0
+    for j in range(0, whole, 4):
+        x0 = rows[chosen[j], left:right]
+        x1 = rows[chosen[j + 1], left:right]
+        x2 = rows[chosen[j + 2], left:right]
+        x3 = rows[chosen[j + 3], left:right]
+        w0, w1, w2, w3 = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+        for c in range(right - left):
+            sums[c] += w0 * x0[c] + w1 * x1[c] + w2 * x2[c] + w3 * x3[c]
+    for j in range(whole, len(chosen)):
+        x0 = rows[chosen[j], left:right]
+        for c in range(right - left):
+            sums[c] += weights[j] * x0[c]
 
 
 @njit(nogil=True, cache=True)

@@ -60,6 +60,10 @@ class DenseStore:
         """Return weights @ rows, (d,)."""
         return products.combine(self._rows, weights)
 
+    def squared_distance(self, weights: Floats, vector: NDArray[np.floating]) -> float:
+        """Return |weights @ rows - vector|^2, without building the combination."""
+        return products.squared_distance(self._rows, weights, vector)
+
     def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> NDArray[np.floating]:
         """Return the decision applied to each column of matrix @ rows, (d,)."""
         if isinstance(decision, RankMean):

@@ -70,6 +70,10 @@ class DeviceStore:
         parts = [row @ block.double() for block in self._blocks()]
         return torch.cat(parts).to(self._rows.dtype)
 
+    def squared_distance(self, weights: Floats, vector: torch.Tensor) -> float:
+        """Return |weights @ rows - vector|^2."""
+        return self.squared_norm(self.blended(self.combine(weights), 1.0, -1.0, vector))
+
     def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> torch.Tensor:
         """Return the decision applied to each column of matrix @ rows, (d,)."""
         mixing = torch.as_tensor(matrix, dtype=self._rows.dtype, device=self._rows.device)

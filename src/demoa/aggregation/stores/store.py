@@ -49,6 +49,10 @@ class Store(Protocol):
         """Return weights @ rows, (d,)."""
         ...
 
+    def squared_distance(self, weights: Floats, vector: Any) -> float:
+        """Return |weights @ rows - vector|^2."""
+        ...
+
     def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> Any:
         """Return the decision applied to each column of matrix @ rows, (d,)."""
         ...
