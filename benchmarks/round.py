@@ -17,12 +17,10 @@ import importlib.util
 import io
 import itertools
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
-from unittest.mock import MagicMock
 
 import numpy as np
 import torch
@@ -36,10 +34,10 @@ from demoa.core.examples import Dataset, Examples
 from demoa.core.seeding import generator
 from demoa.experiment.build import Experiment, make_experiment
 from demoa.experiment.load import read_spec
+from timing import best, has_byzfl
 
 N, F, BATCH = 25, 5, 32
 ALPHA, P, LR = 0.9, 0.1, 0.1
-SETTLE = 0.02  # seconds: torch's idle threads spin for a while, and would hold a core that others need
 TURNS = 4
 RULES = ("centered_clip", "krum", "geometric_median", "median")
 
@@ -116,10 +114,8 @@ def loaders(made: Experiment) -> list[DataLoader[Any]]:
 
 def byzfl_round(made: Experiment, rule: str, clients: int) -> Callable[[], object] | None:
     """Return a DeMoA round built on ByzFL's Client and rule."""
-    if importlib.util.find_spec("byzfl") is None:
+    if not has_byzfl():
         return None
-    for name in ("torchvision", "torchvision.datasets", "torchvision.transforms"):
-        sys.modules.setdefault(name, MagicMock())  # it is imported there, and not used by what is measured
     from byzfl.aggregators import aggregators
     from byzfl.fed_framework import Client, models
 
@@ -255,20 +251,6 @@ def pfl_round(made: Experiment, clients: int, repeats: int) -> float | None:
     return 1e3 * float(np.diff(clock.ends).min())
 
 
-def best(repeats: int, *works: Callable[[], object]) -> list[float]:
-    """Return the least time of each work, in milliseconds; works take turns of several runs each."""
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(TURNS):
-        for work, taken in zip(works, times, strict=True):
-            sleep(SETTLE)
-            work()  # warms up, and does not count
-            for _ in range(-(-repeats // TURNS)):
-                start = perf_counter()
-                work()
-                taken.append(perf_counter() - start)
-    return [1e3 * min(taken) for taken in times]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true", help="toy size, to see that it runs")
@@ -292,12 +274,12 @@ def main() -> None:
             made = experiment(rule, clients, dataset)
             works = [made.federation.play, our_gradients(made, clients)]
             peer = byzfl_round(made, rule, clients)
-            ours, gradients, *peers = best(repeats, *works, *([] if peer is None else [peer]))
+            ours, gradients, *peers = best(repeats, TURNS, *works, *([] if peer is None else [peer]))
             show(rule, clients, ours, gradients, "ByzFL", peers[0] if peers else None)
             if clients > 2:
                 show(rule, clients, ours, gradients, "pfl, plain mean", pfl_round(made, clients, repeats))
     made = experiment("krum", N, dataset)
-    ours, gradients, theirs = best(repeats, made.federation.play, our_gradients(made, N), epfml_round(made))
+    ours, gradients, theirs = best(repeats, TURNS, made.federation.play, our_gradients(made, N), epfml_round(made))
     show("krum, everyone", N, ours, gradients, "epfml", theirs)
     if options.json:
         Path(options.json).write_text(json.dumps(lines, indent=1))

@@ -11,25 +11,23 @@ several, in milliseconds; a pass is one read of all rows (`X.sum()` in torch), t
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
-from unittest.mock import MagicMock
 
 import numpy as np
 
 import demoa
+from timing import best, has_byzfl
 
 MNIST, RESNET = 1_199_882, 11_173_962
 RULES = ("mean", "krum", "geometric_median", "centered_clip", "median", "trimmed_mean", "meamed")
-SETTLE = 0.02  # seconds: torch's idle threads spin for a while, and would hold a core that others need
-TURNS = 8  # spread over a few seconds, as other tenants of the machine come and go
+TURNS = 8
 MIXED = ("krum", "geometric_median", "centered_clip", "median")
 
 
@@ -59,20 +57,6 @@ def cases(n: int, d: int, fresh: tuple[int, ...]) -> list[Case]:
     plain = [Case(n, d, k, rule) for rule in RULES for k in fresh]
     mixed = [Case(n, d, k, rule, ("nnm",)) for rule in MIXED for k in fresh]
     return [*plain, *mixed, *(Case(n, d, k, "centered_clip", ("bucketing",)) for k in fresh)]
-
-
-def best(repeats: int, *works: Callable[[], object]) -> list[float]:
-    """Return the least time of each work, in milliseconds; works take turns of several runs each."""
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(TURNS):
-        for work, taken in zip(works, times, strict=True):
-            sleep(SETTLE)
-            work()  # warms up, and does not count
-            for _ in range(-(-repeats // TURNS)):
-                start = perf_counter()
-                work()
-                taken.append(perf_counter() - start)
-    return [1e3 * min(taken) for taken in times]
 
 
 def best_of_slow(work: Callable[[], object]) -> float:
@@ -105,12 +89,10 @@ def our_round(case: Case, draw: np.random.Generator) -> Callable[[], object]:
 
 def byzfl_aggregation(case: Case, rows: Any) -> Callable[[], object] | None:
     """Return ByzFL's aggregation of the same number of rows, where it has one and fits the memory."""
-    if importlib.util.find_spec("byzfl") is None:
+    if not has_byzfl():
         return None
     if "nnm" in case.mixing and 4 * case.n**2 * case.d > 8e9:
         return None  # it builds an (n, n, d) tensor
-    for name in ("torchvision", "torchvision.datasets", "torchvision.transforms"):
-        sys.modules.setdefault(name, MagicMock())  # it is imported there, and not used by what is measured
     from byzfl.aggregators import aggregators, preaggregators
 
     f = case.f
@@ -176,7 +158,7 @@ def measure(case: Case, peers: dict[str, float | None], repeats: int, draw: np.r
     import torch
 
     rows = torch.from_numpy(draw.standard_normal((case.n, case.d), dtype=np.float32))
-    ours, one_pass = best(repeats, our_round(case, draw), rows.sum)
+    ours, one_pass = best(repeats, TURNS, our_round(case, draw), rows.sum)
     if not peers:
         for name, make in (("byzfl", byzfl_aggregation), ("torch", torch_aggregation)):
             work = make(case, rows)
