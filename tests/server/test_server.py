@@ -317,3 +317,39 @@ def test_a_byzantine_majority_round_breaks_the_sampled_only_server_and_not_demoa
         moved[name] = float((server.end_round().parameters - before)[0])
     assert moved["fedavg"] == 100.0
     assert -0.1 < moved["demoa"] < 0.0
+
+
+@pytest.mark.parametrize("rule", ["krum", "rfa", "cclip"])
+def test_alignment_is_that_of_the_vectors(rule):
+    draw = np.random.default_rng(0)
+    server = demoa.Server(np.zeros(40), 9, f=1, rule=rule, mixing="bucketing", lr=0.1)
+    for number in range(4):
+        server.begin_round(None if number == 0 else [2, 5])
+        for client in range(9) if number == 0 else [2, 5]:
+            server.submit(client, draw.standard_normal(40))
+        report = server.end_round()
+        rows = np.array([server.momentum_of(client) for client in range(9)])
+        assert report.alignment.square == pytest.approx(report.direction @ report.direction, rel=1e-10)
+        np.testing.assert_allclose(report.alignment.products, rows @ report.direction, atol=1e-10)
+
+
+@pytest.mark.parametrize(("rule", "algorithm"), [("median", "demoa"), ("mean", "demoa"), ("krum", "marina_pp")])
+def test_alignment_is_left_out_where_it_would_cost_a_pass(rule, algorithm):
+    server = demoa.Server(np.zeros(4), 5, f=0, rule=rule, algorithm=algorithm, lr=0.1)
+    server.begin_round()
+    for client in range(5):
+        server.submit(client, np.full(4, float(client)))
+    assert server.end_round().alignment is None
+
+
+def test_a_report_keeps_the_parameters_of_its_round():
+    server = demoa.Server(torch.zeros(3), 3, f=0, rule="mean", algorithm="fedavg", lr=1.0)
+    reports = []
+    for _ in range(2):
+        server.begin_round()
+        for client in range(3):
+            server.submit(client, torch.ones(3))
+        reports.append(server.end_round())
+    assert [report.parameters.tolist() for report in reports] == [[-1.0] * 3, [-2.0] * 3]
+    reports[1].parameters.zero_()
+    assert server.parameters.tolist() == [-2.0] * 3

@@ -29,11 +29,20 @@ class Aggregate:
         weights: The weight in it of each row that was aggregated, (m,); None where a coordinate-wise rule gives
             each coordinate weights of its own.
         notes: Figures that the rule found worth recording.
+        stored: The weight in it of each row of the cache, (N,), None where there are no weights.
+        products: Its inner products with them, (N,), where the table was looked at.
     """
 
     vector: Any
     weights: Floats | None
     notes: Mapping[str, float]
+    stored: Floats | None = None
+    products: Floats | None = None
+
+    @property
+    def square(self) -> float | None:
+        """Its squared norm, where the inner products are known."""
+        return None if self.stored is None or self.products is None else float(self.stored @ self.products)
 
 
 class Aggregator:
@@ -95,7 +104,8 @@ class Aggregator:
         stored = decision.weights @ matrix
         if centre is not None:
             stored[centre] += decision.centre
-        return Aggregate(cache.store.combine(stored), decision.weights @ mixed, decision.notes)
+        products = None if cache.stale else cache.known_products @ stored  # a mean needs none, and asks for none
+        return Aggregate(cache.store.combine(stored), decision.weights @ mixed, decision.notes, stored, products)
 
 
 def _table_of(cache: RowCache, selection: Floats, centre: int | None) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from demoa.aggregation.stores.store import Store
 from demoa.core.types import Floats
@@ -37,6 +38,12 @@ class RowCache:
             self._products[:, fresh] = rows.T
             self._stale.clear()
         return self._products
+
+    def products_of(self, chosen: NDArray[np.intp]) -> Floats:
+        """Return the inner products of some rows, (k, k); only what is out of date among them costs anything."""
+        if self._stale.intersection(chosen.tolist()):
+            self.products()
+        return self._products[np.ix_(chosen, chosen)]
 
     @property
     def known_products(self) -> Floats:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from demoa.aggregation.stores.store import Store
+from demoa.aggregation.cache import RowCache
 from demoa.core.types import Floats
 
 
@@ -19,12 +18,12 @@ class Inspection:
     takes.
     """
 
-    def __init__(self, store: Store, chosen: NDArray[np.intp], scale: Floats, products: Callable[[], Floats]) -> None:
-        """Take the stored rows, which of them, (k,), at what scale, (k,), and all inner products of the store."""
-        self._store = store
+    def __init__(self, cache: RowCache, chosen: NDArray[np.intp], scale: Floats) -> None:
+        """Take the stored rows, which of them, (k,), and at what scale, (k,)."""
+        self._cache = cache
+        self._store = cache.store
         self._chosen = chosen
         self._scale = scale
-        self._products = products
 
     def __len__(self) -> int:
         return len(self._chosen)
@@ -59,7 +58,7 @@ class Inspection:
 
     def products(self) -> Floats:
         """Return the inner products of the rows, (k, k)."""
-        return np.outer(self._scale, self._scale) * self._products()[np.ix_(self._chosen, self._chosen)]
+        return np.outer(self._scale, self._scale) * self._cache.products_of(self._chosen)
 
     def inner(self, vector: Any) -> Floats:
         """Return the inner product of each row with a vector, (k,)."""

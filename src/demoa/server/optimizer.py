@@ -13,6 +13,7 @@ from demoa.core.errors import ConfigError, RoundError
 from demoa.core.seeding import generator
 from demoa.core.types import Floats
 from demoa.server.algorithms.algorithm import Algorithm, RoundView
+from demoa.server.round import Alignment
 from demoa.server.state import ServerState
 
 
@@ -80,6 +81,12 @@ class Optimizer:
             weights = np.zeros(self._clients)
             weights[slice(None) if self.algorithm.delayed else accepted] = found.weights
         return Step(found, f, weights)
+
+    def alignment(self, state: ServerState, found: Aggregate) -> Alignment | None:
+        """Return how a step along the aggregate stands to the clients' rows, where that costs no pass over them."""
+        if found.products is None or found.square is None or self._estimate is not None:
+            return None
+        return Alignment(found.square, state.scale * found.products[: self._clients])
 
     def preview(self, state: ServerState, accepted: set[int], rows: Mapping[int, Any]) -> Any | None:
         """Return the aggregate, (d,), if some rows were these; None for no step. The state is put back after it.

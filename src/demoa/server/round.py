@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,13 +54,28 @@ class OpenRound:
 
 
 @dataclass(frozen=True)
+class Alignment:
+    """How a step's direction stands to the momentum of the clients.
+
+    Attributes:
+        square: |direction|^2.
+        products: <direction, m_i>, (n,), in roster order.
+    """
+
+    square: float
+    products: Floats
+
+
+@dataclass(frozen=True)
 class RoundReport:
     """What a round came to.
 
     Attributes:
         number: The round.
-        parameters: The new parameters, (d,).
+        read_parameters: Gives the new parameters; `parameters` has them.
         direction: What they moved along, (d,): lr times it was subtracted. None if there was no step.
+        alignment: How that stands to the clients' momentum; None if there was no step, or where it is not known
+            without a pass over all rows.
         accepted: The clients whose vector was taken, in order of arrival.
         missing: The clients that were asked and whose vector was not taken.
         rejected: Why, for those of them that sent one.
@@ -72,8 +88,9 @@ class RoundReport:
     """
 
     number: int
-    parameters: Any
+    read_parameters: Callable[[], Any] = field(repr=False, compare=False)
     direction: Any | None
+    alignment: Alignment | None
     accepted: tuple[ClientId, ...]
     missing: tuple[ClientId, ...]
     rejected: Mapping[ClientId, str]
@@ -81,3 +98,8 @@ class RoundReport:
     weights: Floats | None
     staleness: NDArray[np.int64]
     notes: Mapping[str, float]
+
+    @cached_property
+    def parameters(self) -> Any:
+        """The new parameters, (d,), in the caller's library: a read-only array, or a tensor of its own."""
+        return self.read_parameters()

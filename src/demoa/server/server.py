@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -136,7 +137,7 @@ class Server:
         with self._lock:
             chosen = np.array(self._roster.rows(clients), np.intp)
             state = self._state
-            return Inspection(state.cache.store, chosen, state.scale[chosen], state.cache.products)
+            return Inspection(state.cache, chosen, state.scale[chosen])
 
     def preview(self, rows: Mapping[ClientId, Any]) -> Any | None:
         """Return what the rule would return now if some clients had answered with these rows, (d,).
@@ -257,8 +258,9 @@ class Server:
         seen = self._state.last_seen
         return RoundReport(
             number=current.number,
-            parameters=self.parameters,
+            read_parameters=partial(frozen, self._like, self._state.parameters),
             direction=None if direction is None else like(self._like, direction),
+            alignment=None if step is None else self._optimizer.alignment(self._state, step.aggregate),
             accepted=tuple(current.accepted),
             missing=tuple(name for name in self.clients if name in absent),
             rejected=dict(current.rejected),

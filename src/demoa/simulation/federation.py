@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from demoa.attacks import Attack, AttackView
@@ -98,7 +99,11 @@ class Federation:
         honest = self._honest_seen(sampled)
         if report.direction is None or not honest:
             return None
-        return self.server.inspect(honest).distance_from_mean(report.direction)
+        rows = self.server.inspect(honest)
+        if report.alignment is None:
+            return rows.distance_from_mean(report.direction)
+        square = report.alignment.square - 2 * report.alignment.products[honest].mean() + rows.products().mean()
+        return float(np.sqrt(max(0.0, square)))
 
     def _honest_seen(self, sampled: list[int]) -> list[int]:
         """Return the honest clients whose rows the rule sees."""
