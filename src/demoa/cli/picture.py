@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from demoa.core.errors import StoreError
 from demoa.results import RunFolder
@@ -38,6 +39,7 @@ def draw(folders: list[Path], target: Path) -> None:
             panel.vlines(sorted(majority), 0, 0.04, color=MARK, lw=0.8, transform=panel.get_xaxis_transform())
             panel.set_title(TITLES.get(attack, attack.replace("_", " ")))
             panel.set_xlabel("round")
+            panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.set(**({"ylim": (0, 101)} if labelled else {"yscale": "log"}))
             panel.grid(axis="y", lw=0.3)
         panels[0].set_ylabel("test accuracy, %" if labelled else "test loss")
