@@ -87,7 +87,7 @@ def experiment(rule: str, clients: int, dataset: str) -> Experiment:
 def our_gradients(made: Experiment, clients: int) -> Callable[[], object]:
     """Return the gradients of a round alone."""
     worker, start = made.federation.worker, made.federation.start
-    return lambda: [worker.vector(client, 2, start) for client in range(clients)]
+    return lambda: [worker.update(client, 2, start) for client in range(clients)]
 
 
 class Pairs(TorchDataset[Any]):

@@ -176,7 +176,7 @@ def test_wrong_flags_and_folders_are_refused(finished, tmp_path, capsys):
         (["run", "--out", tmp_path / "a", "--resume", path], "give either --out FOLDER"),
         (["run", "--out", path, *SMALL], "already holds a run"),
         (["run", "--resume", tmp_path], "holds no run"),
-        (["run", "--resume", path, "--set", "run.rounds=3"], "leave SPEC, --set, --vary and --device out"),
+        (["run", "--resume", path, "--set", "run.rounds=3"], "leave SPEC, --set, --vary, --device and --threads out"),
         (["run", tmp_path / "none.toml", "--out", tmp_path / "a"], "cannot read"),
         (["run", tmp_path / "bad.toml", "--out", tmp_path / "a"], "is not valid TOML"),
         (["run", "--out", "/proc/demoa", *SMALL], "cannot write to"),
@@ -224,7 +224,7 @@ def test_a_full_disk_gets_one_line_and_loses_nothing(tmp_path):
     (out / "records.jsonl").symlink_to("/dev/full")
     found = demoa("run", "--out", out, *SMALL)
     assert found.returncode == 2
-    assert "No space left on device; make room, then --resume" in found.stderr.replace("\n", " ")
+    assert "No space left on device; make room, then go on" in found.stderr.replace("\n", " ")
     assert "Traceback" not in found.stderr
     (out / "records.jsonl").unlink()
     (out / "records.jsonl").touch()

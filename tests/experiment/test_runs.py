@@ -124,8 +124,8 @@ def test_local_steps_send_a_pseudo_gradient():
     one = make_experiment(read_spec(None, SMALL)).federation.worker
     several = make_experiment(read_spec(None, [*SMALL, "clients.local_steps=3"])).federation.worker
     start = one.model.parameters.clone()
-    gradient = one.vector(4, 1, start).clone()
-    pseudo = several.vector(4, 1, start).clone()
+    gradient = one.update(4, 1, start).vector.clone()
+    pseudo = several.update(4, 1, start).vector.clone()
     assert not np.allclose(gradient, pseudo)
     cosine = float((gradient @ pseudo) / (gradient.norm() * pseudo.norm()))
     assert 0.5 < cosine < 1.0

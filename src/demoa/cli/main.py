@@ -39,7 +39,7 @@ def run(
     ] = None,
     track: Annotated[list[str] | None, typer.Option(help="Show it in tensorboard, mlflow or wandb, too.")] = None,
     device: Annotated[str | None, typer.Option(help="Where to compute, such as cuda; the same as run.device.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads to use; one per core if not given.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads to use; the same as run.threads.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Leave out the closing table.")] = False,
 ) -> None:
     """Train a federation under attack."""
@@ -47,14 +47,14 @@ def run(
 
     if (out is None) == (resume is None):
         raise ConfigError("give either --out FOLDER for a new run or --resume FOLDER to go on with one")
-    _use_threads(threads)
     if resume is not None:
-        if spec is not None or set_ or vary or device:
-            raise ConfigError("--resume takes its spec from the folder; leave SPEC, --set, --vary and --device out")
+        if spec is not None or set_ or vary or device or threads is not None:
+            raise ConfigError("--resume takes its spec from the folder; leave SPEC, --set, --vary, --device and --threads out")
         jobs = resumed_jobs(resume)
     else:
         assert out is not None
         settings = [*(set_ or ()), *([f'run.device="{device}"'] if device else ())]
+        settings += [] if threads is None else [f"run.threads={threads}"]
         jobs = new_jobs(spec, settings, vary or (), out)
     try:
         play_jobs(jobs, track or (), console)
@@ -63,6 +63,36 @@ def run(
         raise typer.Exit(130) from None
     if not quiet:
         compare_runs([job.folder.path for job in jobs], console)
+
+
+@app.command()
+def sweep(
+    spec: Annotated[Path, typer.Argument(help="A TOML file with a study, such as those in studies/.")],
+    out: Annotated[Path, typer.Option(help="The folder for the results; the same command goes on with what is there.")],
+    set_: Settings = None,
+    budget: Annotated[str | None, typer.Option(help="Scale it to a share of the work, 10%, or to a time, 2h.")] = None,
+    processes: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
+    engine: Annotated[str, typer.Option(help="Where to play them: local, or ray.")] = "local",
+    retry: Annotated[bool, typer.Option("--retry", help="Try runs again that failed.")] = False,
+    keep_states: Annotated[bool, typer.Option("--keep-states", help="Keep the server of runs that are over.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be played.")] = False,
+) -> None:
+    """Play a whole study: a grid of runs, tuned, one process per core."""
+    from demoa.cli.sweep import sweep_command
+
+    code = sweep_command(
+        spec,
+        out,
+        settings=set_ or [],
+        budget=budget,
+        processes=processes,
+        engine=engine,
+        retry=retry,
+        keep_states=keep_states,
+        plan=plan,
+        console=console,
+    )
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -119,15 +149,6 @@ def data_fetch(name: Annotated[str, typer.Argument(help="mnist or cifar10.")]) -
     from demoa.data.fetch import fetch
 
     fetch(name, console.print)
-
-
-def _use_threads(threads: int | None) -> None:
-    import torch
-
-    from demoa.core.threads import get_threads, set_threads
-
-    set_threads(threads)
-    torch.set_num_threads(get_threads())
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
+from demoa.cli.interrupts import interrupts_held_back
 from demoa.cli.progress import Lines, live_lines
 from demoa.core.errors import ConfigError, DemoaError, first_line
 from demoa.experiment.build import Experiment, Loaded, make_experiment
@@ -143,24 +141,6 @@ class Turn:
             said = f"{type(watcher).__name__} stopped listening: {first_line(error)}"
             self._console.print(said, style="yellow", markup=False)
             self._watchers.remove(watcher)
-
-
-@contextmanager
-def interrupts_held_back() -> Iterator[Callable[[], bool]]:
-    """Let the block ask whether Ctrl-C was pressed; a second one interrupts it at once."""
-    pressed = False
-
-    def press(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _axis(variation: str) -> list[str]:

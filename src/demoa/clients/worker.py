@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +14,13 @@ from demoa.core.examples import Dataset
 from demoa.core.flatten import FlatModel
 from demoa.core.seeding import generator
 from demoa.core.torch_seed import seeded_torch
+
+
+class Update(NamedTuple):
+    """What a client found: its (pseudo-)gradient, (d,), and the loss of its (first) batch at the server's parameters."""
+
+    vector: torch.Tensor
+    loss: float
 
 
 @dataclass(frozen=True)
@@ -45,30 +53,31 @@ class Worker:
                     "use a smaller batch_size, fewer clients or a less uneven partition"
                 )
 
-    def vector(self, client: int, round: int, parameters: torch.Tensor, *, flip_labels: bool = False) -> torch.Tensor:
-        """Return the (pseudo-)gradient of a client in a round, (d,): a view that the next call overwrites."""
+    def update(self, client: int, round: int, parameters: torch.Tensor, *, flip_labels: bool = False) -> Update:
+        """Return what a client finds in a round; the vector is a view that the next call overwrites."""
         draws = generator(self.seed, "batch", round, client)
         self.model.set_parameters(parameters)
         with seeded_torch(self.seed, "dropout", round, client):
+            gradient, loss = self._step(draws, client, flip_labels)
             for _ in range(self.local_steps - 1):
-                self._gradient(draws, client, flip_labels)
-                self.model.parameters.sub_(self.model.gradient, alpha=self.local_lr)
-            gradient = self._gradient(draws, client, flip_labels)
+                self.model.parameters.sub_(gradient, alpha=self.local_lr)
+                gradient, _ = self._step(draws, client, flip_labels)
         if self.local_steps > 1:
             moved = self.model.parameters - self.local_lr * gradient
             gradient.copy_((parameters - moved) / (self.local_lr * self.local_steps))
-        return gradient
+        return Update(gradient, loss)
 
-    def _gradient(self, draws: np.random.Generator, client: int, flip_labels: bool) -> torch.Tensor:
+    def _step(self, draws: np.random.Generator, client: int, flip_labels: bool) -> Update:
         index = draws.choice(self.shards[client], self.batch_size, replace=False)
         self.model.module.train()
         return self._differentiate(index, flip_labels)
 
-    def _differentiate(self, index: NDArray[np.intp], flip_labels: bool = False) -> torch.Tensor:
+    def _differentiate(self, index: NDArray[np.intp], flip_labels: bool = False) -> Update:
         images, labels = self.dataset.train.batch(index)
         if flip_labels:
             labels = self.dataset.flipped(labels)
-        return self.model.differentiate(self.dataset.losses(self.model.module(images), labels).mean())
+        loss = self.dataset.losses(self.model.module(images), labels).mean()
+        return Update(self.model.differentiate(loss), loss.item())
 
     def independent_gradients(
         self, client: int, round: int, parameters: torch.Tensor
@@ -78,4 +87,4 @@ class Worker:
         self.model.set_parameters(parameters)
         self.model.module.eval()
         one, other = (draws.choice(self.shards[client], self.batch_size, replace=False) for _ in range(2))
-        return self._differentiate(one).clone(), self._differentiate(other)
+        return self._differentiate(one).vector.clone(), self._differentiate(other).vector

@@ -7,7 +7,7 @@ from typing import Any
 
 from demoa.core.errors import unknown_name
 from demoa.core.examples import Dataset, Examples
-from demoa.core.imports import is_import_path
+from demoa.core.imports import imported, is_import_path
 from demoa.data.digits import digits
 from demoa.data.images import cifar10, mnist
 from demoa.data.own import from_import, from_npz
@@ -26,8 +26,17 @@ DATASETS: Mapping[str, Callable[..., Dataset]] = {
 def load_dataset(name: str, options: Mapping[str, Any] | None = None) -> Dataset:
     """Return a data set by its name, from an .npz file, or as package.module:name makes it, with its options."""
     options = options or {}
+    check_dataset(name, options)
     if is_import_path(name):
         return from_import(name, options)
+    return from_npz(Path(name)) if name.endswith(".npz") else DATASETS[name](**options)
+
+
+def check_dataset(name: str, options: Mapping[str, Any]) -> None:
+    """Raise ConfigError unless there is a data set of that name with these options; none is loaded."""
+    if is_import_path(name):
+        imported("data set", name)
+        return
     own_file = name.endswith(".npz")
     if not own_file and name not in DATASETS:
         raise unknown_name("data set", name, [*DATASETS, "a file.npz", "package.module:name"])
@@ -35,13 +44,13 @@ def load_dataset(name: str, options: Mapping[str, Any] | None = None) -> Dataset
     for option in options:
         if option not in known:
             raise unknown_name(f"option of data set {name}", option, known or ["(it has none)"])
-    return from_npz(Path(name)) if own_file else DATASETS[name](**options)
 
 
 __all__ = [
     "DATASETS",
     "Dataset",
     "Examples",
+    "check_dataset",
     "cifar10",
     "digits",
     "least_squares",

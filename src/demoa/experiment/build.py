@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from demoa.core.imports import imported, is_import_path
 from demoa.core.registry import build, describe
 from demoa.core.seeding import generator
 from demoa.core.torch_seed import seeded_torch
-from demoa.data import DATASETS, load_dataset
+from demoa.data import DATASETS, check_dataset, load_dataset
 from demoa.experiment.spec import Spec, Variant
 from demoa.models import MODELS
 from demoa.partition import PARTITIONS, Partition
@@ -50,37 +50,27 @@ Loaded = dict[str, Dataset]
 """Data sets that were loaded before, so that runs side by side share them."""
 
 
+def resolve(spec: Spec) -> dict[str, Any]:
+    """Check all that can be checked without data, and return the spec as plain data with every default filled in."""
+    parts = _Parts(spec)
+    parts.server(spec, np.zeros(1, np.float32))
+    check_dataset(spec.task.dataset.name, spec.task.dataset.options)
+    _model_factory(spec.task.model)
+    return parts.resolved(spec)
+
+
 def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
     """Build all parts of a spec; every part checks what it is given."""
-    run, clients = spec.run, spec.clients
-    whole_number("run.heterogeneity_every", run.heterogeneity_every, least=0)
-    for name in ("rounds", "eval_every", "eval_examples", "checkpoint_every"):
-        whole_number(f"run.{name}", getattr(run, name), least=1)
-    whole_number("clients.batch_size", clients.batch_size, least=1)
-    whole_number("clients.local_steps", clients.local_steps, least=1)
-    whole_number("clients.n", clients.n, least=1)
-    require(0 <= clients.byzantine < clients.n, "clients.byzantine", clients.byzantine, f"from 0 to {clients.n - 1}")
-    if "p" in spec.algorithm.options:
-        raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
+    clients = spec.clients
     parts = _Parts(spec)
-    device = usable_device(run.device)
+    device = usable_device(spec.run.device)
     dataset = _dataset(spec, device, {} if loaded is None else loaded)
     if parts.attack.flips_labels and dataset.objective == "value":
         raise ConfigError(f"attack {spec.attack.name} flips labels, and {spec.task.dataset.name} has none; use another")
     model = FlatModel(_model(spec.task.model, dataset, spec.seed("model")).to(device))
     _check_fit(spec, model.module, dataset)
     held_out, shards = _shards(spec, dataset, parts.partition)
-    server = Server(
-        model.parameters.clone(),
-        clients.n,
-        f=clients.byzantine if spec.aggregation.f is None else spec.aggregation.f,
-        rule=parts.rule,
-        mixing=parts.mixing,
-        algorithm=parts.algorithm,
-        lr=run.lr,
-        seed=spec.seed("mixing"),
-    )
-    parts.sampling.probability(1, clients.n)  # refuses what does not fit the number of clients
+    server = parts.server(spec, model.parameters.clone())
     worker = Worker(
         model=model,
         dataset=dataset,
@@ -103,16 +93,47 @@ def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
     return Experiment(spec, parts.resolved(spec), dataset, federation, held_out)
 
 
+def expected_clients(spec: Spec) -> float:
+    """Return how many clients take part in a round, on average."""
+    sampling: Sampling = _make("sampling", Sampling, SAMPLINGS, spec.sampling)
+    return float(np.mean(sampling.probability(2, spec.clients.n))) * spec.clients.n
+
+
 class _Parts:
-    """The variants of a spec, made."""
+    """The variants of a spec, made; the plain numbers around them are checked."""
 
     def __init__(self, spec: Spec) -> None:
+        run, clients = spec.run, spec.clients
+        whole_number("run.heterogeneity_every", run.heterogeneity_every, least=0)
+        for name in ("rounds", "eval_every", "eval_examples", "checkpoint_every", "threads"):
+            whole_number(f"run.{name}", getattr(run, name), least=1)
+        for name in ("n", "batch_size", "local_steps"):
+            whole_number(f"clients.{name}", getattr(clients, name), least=1)
+        liars = clients.byzantine
+        require(0 <= liars < clients.n, "clients.byzantine", liars, f"from 0 to {clients.n - 1}")
+        if "p" in spec.algorithm.options:
+            raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
         self.partition: Partition = _make("partition", Partition, PARTITIONS, spec.task.partition)
         self.sampling: Sampling = _make("sampling", Sampling, SAMPLINGS, spec.sampling)
         self.algorithm: Algorithm = _make("algorithm", Algorithm, ALGORITHMS, spec.algorithm)
         self.rule: Rule = _make("rule", Rule, RULES, spec.aggregation.rule, RULE_ALIASES)
         self.mixing: list[Mixing] = [_make("mixing", Mixing, MIXINGS, step) for step in spec.aggregation.mixing]
         self.attack: Attack = _make("attack", Attack, ATTACKS, spec.attack, ATTACK_ALIASES)
+
+    def server(self, spec: Spec, parameters: Any) -> Server:
+        """Return the server, which refuses parts that do not fit each other or the number of clients."""
+        n, f = spec.clients.n, spec.aggregation.f
+        self.sampling.probability(1, n)
+        return Server(
+            parameters,
+            n,
+            f=spec.clients.byzantine if f is None else f,
+            rule=self.rule,
+            mixing=self.mixing,
+            algorithm=self.algorithm,
+            lr=spec.run.lr,
+            seed=spec.seed("mixing"),
+        )
 
     def resolved(self, spec: Spec) -> dict[str, Any]:
         """Return the whole spec as plain data, with the options of every variant."""
@@ -184,19 +205,21 @@ def _check_fit(spec: Spec, module: nn.Module, dataset: Dataset) -> None:
         raise ConfigError(f"{what} must return {wanted} for two examples of {spec.task.dataset.name}, got {shape}")
 
 
-def _model(variant: Variant, dataset: Dataset, seed: int) -> nn.Module:
-    make: Callable[..., nn.Module]
+def _model_factory(variant: Variant) -> Callable[..., nn.Module]:
     if is_import_path(variant.name):
-        make = imported("model", variant.name)
-    elif variant.name in MODELS:
-        make = MODELS[variant.name]
-    else:
+        return cast(Callable[..., nn.Module], imported("model", variant.name))
+    if variant.name not in MODELS:
         raise unknown_name("model", variant.name, [*MODELS, "package.module:Class"])
-    if variant.name in MODELS:
-        known = list(inspect.signature(make).parameters)[3:]
-        for option in variant.options:
-            if option not in known:
-                raise unknown_name(f"option of model {variant.name}", option, known or ["(it has none)"])
+    make = MODELS[variant.name]
+    known = list(inspect.signature(make).parameters)[3:]
+    for option in variant.options:
+        if option not in known:
+            raise unknown_name(f"option of model {variant.name}", option, known or ["(it has none)"])
+    return make
+
+
+def _model(variant: Variant, dataset: Dataset, seed: int) -> nn.Module:
+    make = _model_factory(variant)
     try:
         with seeded_torch(seed, "model"):
             made = make(dataset.channels, dataset.size, dataset.classes, **variant.options)

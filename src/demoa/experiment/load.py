@@ -16,17 +16,20 @@ from demoa.experiment.spec import Spec, Variant
 
 def read_spec(path: Path | None, settings: Iterable[str] = ()) -> Spec:
     """Return the spec in a TOML file, or the default one, with `section.key=value` settings on top."""
-    table: dict[str, Any] = {}
-    if path is not None:
-        try:
-            table = tomllib.loads(path.read_text())
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read {path}: {error}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    table: dict[str, Any] = {} if path is None else read_toml(path)
     for setting in settings:
-        _apply(table, setting)
+        assign(table, *parse_setting(setting))
     return spec_from(table)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what is in a TOML file."""
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
 
 
 def spec_from(table: Mapping[str, Any]) -> Spec:
@@ -34,25 +37,36 @@ def spec_from(table: Mapping[str, Any]) -> Spec:
     return typing.cast(Spec, _section(Spec, table, ""))
 
 
-def _apply(table: dict[str, Any], setting: str) -> None:
-    path, equals, text = setting.partition("=")
-    keys = path.strip().split(".")
-    if not equals or len(keys) < 2:
+def parse_setting(setting: str) -> tuple[str, Any]:
+    """Return key and value of a setting.
+
+    >>> parse_setting("sampling.p=0.1"), parse_setting("aggregation.rule=krum")
+    (('sampling.p', 0.1), ('aggregation.rule', 'krum'))
+    """
+    key, equals, text = setting.partition("=")
+    key = key.strip()
+    if not equals or "." not in key:
         raise ConfigError(f"--set takes section.key=value, such as sampling.p=0.1, got {setting!r}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()  # a bare word is text
-    if keys[-1] == "name" and isinstance(value, float):
+    if key.endswith(".name") and isinstance(value, float):
         value = text.strip()  # so is inf, which TOML takes for a number
-    for key in keys[:-1]:
-        inner = table.setdefault(key, {})
+    return key, value
+
+
+def assign(table: dict[str, Any], key: str, value: Any) -> None:
+    """Put a value into a spec's table, at section.key; the name of a variant that has options keeps them."""
+    *path, last = key.split(".")
+    for name in path:
+        inner = table.setdefault(name, {})
         if isinstance(inner, str):  # rule = "krum" and then rule.tau=1
-            inner = table[key] = {"name": inner}
+            inner = table[name] = {"name": inner}
         if not isinstance(inner, dict):
-            raise ConfigError(f"--set {path}: {key} is not a section")
+            raise ConfigError(f"{key} cannot be set: {name} is not a section")
         table = inner
-    table[keys[-1]] = value
+    table[last] = value
 
 
 def _section(kind: type[Any], table: Any, path: str) -> Any:

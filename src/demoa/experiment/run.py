@@ -11,6 +11,7 @@ import torch
 
 from demoa.core.errors import StoreError
 from demoa.core.seeding import generator
+from demoa.core.torch_threads import use_threads
 from demoa.experiment.build import Experiment
 from demoa.experiment.spec import run_id
 from demoa.metrics import Evaluation, evaluate, fit_heterogeneity
@@ -58,19 +59,21 @@ def take_up(experiment: Experiment, folder: RunFolder) -> None:
     folder.keep_records(experiment.federation.server.round)
 
 
-def play(experiment: Experiment, folder: RunFolder) -> Generator[Record, None, None]:
+def play(experiment: Experiment, folder: RunFolder, until: int | None = None) -> Generator[Record, None, None]:
     """Play the rounds that are left, one per record that is asked for; the last one leaves the final figures behind.
 
     Closed between two rounds, it saves where it is; what is cut short in the middle of a round goes back to the last
-    checkpoint.
+    checkpoint. With `until`, it pauses after that round: saves, and leaves what validation says there.
     """
     run, server = experiment.spec.run, experiment.federation.server
+    stop = run.rounds if until is None else min(until, run.rounds)
     test = np.arange(len(experiment.dataset.test))
     subset = test
     if experiment.dataset.objective != "value":  # there, only all examples together are the function that is known
         subset = np.sort(generator(experiment.spec.seed("data"), "evaluation").permutation(test)[: run.eval_examples])
     try:
-        while server.round < run.rounds:
+        while server.round < stop:
+            use_threads(run.threads)
             record = _record(experiment.federation.play())
             if server.round % run.eval_every == 0 or server.round == run.rounds:
                 record |= _plain(_evaluated(experiment, subset))
@@ -80,8 +83,12 @@ def play(experiment: Experiment, folder: RunFolder) -> Generator[Record, None, N
             if server.round % run.checkpoint_every == 0:
                 server.save(folder.state)
             yield record
+        use_threads(run.threads)
         server.save(folder.state)
-        folder.finish(_final(experiment, folder))
+        if stop == run.rounds:
+            folder.finish(_final(experiment, folder))
+        else:
+            folder.add_score(stop, _validated(experiment))
     except (KeyboardInterrupt, GeneratorExit):
         # A round that was cut short is made again: the last whole one is what is saved.
         if server.round == len(folder.records()):
@@ -101,6 +108,7 @@ def _record(played: Played) -> Record:
         "weights": None if report.weights is None else [float(f"{weight:.6g}") for weight in report.weights],
         "stalest": int(report.staleness.max()),
         "aggregation_error": played.error,
+        "train_loss": _finite(played.train_loss),
         **{name: float(value) for name, value in report.notes.items()},
     }
 
@@ -111,18 +119,30 @@ def _evaluated(experiment: Experiment, index: Any) -> Evaluation:
     return evaluate(model.module, experiment.dataset, experiment.dataset.test, index)
 
 
+def _validated(experiment: Experiment) -> Record:
+    """Return loss and accuracy on the examples that are held out for tuning."""
+    model = experiment.federation.worker.model
+    model.set_parameters(torch.as_tensor(experiment.federation.server.parameters))
+    found = evaluate(model.module, experiment.dataset, experiment.dataset.train, experiment.validation)
+    return {f"validation_{name}": value for name, value in _plain(found).items()}
+
+
 def _plain(found: Evaluation) -> Record:
-    """Return an evaluation as JSON holds it; a loss that is not finite is None."""
-    loss = found.loss if np.isfinite(found.loss) else None
-    return {"loss": loss} if found.accuracy is None else {"loss": loss, "accuracy": found.accuracy}
+    """Return an evaluation as JSON holds it."""
+    loss = {"loss": _finite(found.loss)}
+    return loss if found.accuracy is None else {**loss, "accuracy": found.accuracy}
+
+
+def _finite(number: float | None) -> float | None:
+    """Return a number as JSON holds it: None if it is not finite."""
+    return None if number is None or not np.isfinite(number) else number
 
 
 def _final(experiment: Experiment, folder: RunFolder) -> Record:
     dataset, records = experiment.dataset, folder.records()
     test = _evaluated(experiment, np.arange(len(dataset.test)))
-    validation = evaluate(experiment.federation.worker.model.module, dataset, dataset.train, experiment.validation)
     final = {f"test_{name}": value for name, value in _plain(test).items()}
-    final |= {f"validation_{name}": value for name, value in _plain(validation).items()}
+    final |= _validated(experiment)
     collapsed = not np.isfinite(test.loss)
     if test.accuracy is not None:
         best = max(record["accuracy"] for record in records if "accuracy" in record)

@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from demoa.results.folder import FORMAT
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -53,6 +55,7 @@ class Run:
     """How long, from which seed, where, and how often to look.
 
     `heterogeneity_every`: how often the constants zeta and B of the theory are estimated; 0 is never.
+    `threads`: torch adds up in another order with another number of them, so it is part of what a run is.
     """
 
     rounds: int = 300
@@ -63,6 +66,7 @@ class Run:
     checkpoint_every: int = 50
     heterogeneity_every: int = 0
     device: str = "cpu"
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,6 @@ class Spec:
 
 
 def run_id(resolved: dict[str, Any]) -> str:
-    """Return the identity of a run: a hash of its whole spec, every default filled in."""
-    text = json.dumps(resolved, sort_keys=True)
+    """Return the identity of a run: a hash of its whole spec, every default filled in, and of the results' format."""
+    text = json.dumps({"format": FORMAT, "spec": resolved}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -11,12 +11,17 @@ from demoa.core.errors import ConfigError, StoreError
 
 Record = dict[str, Any]
 
+FORMAT = 1
+"""The version of what a run leaves behind; a run of another version is another run."""
+
 
 class RunFolder:
     """A run on disk.
 
     spec.json           the whole spec, every default filled in
     records.jsonl       one line per round
+    scores.json         what validation said where the run paused on the way, by round, if it did
+    error.json          why the run failed, if it did
     state.safetensors   the server, as of the last checkpoint
     final.json          the final figures, once the run is through
     """
@@ -35,8 +40,8 @@ class RunFolder:
         self.check_free()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._write("spec.json", {"id": identity, "spec": resolved})
             (self.path / "records.jsonl").write_text("")
+            self._write("spec.json", {"format": FORMAT, "id": identity, "spec": resolved})  # last: now it is a run
         except OSError as error:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}; choose another folder") from error
 
@@ -50,6 +55,8 @@ class RunFolder:
         content = self._read("spec.json")
         if content is None:
             raise ConfigError(f"{self.path} holds no run: there is no spec.json in it")
+        if content.get("format") != FORMAT:
+            raise StoreError(f"{self.path} was written by another version of demoa; run it again in another folder")
         return content["id"], content["spec"]
 
     def append(self, record: Record) -> None:
@@ -58,24 +65,18 @@ class RunFolder:
             with (self.path / "records.jsonl").open("a") as file:
                 file.write(json.dumps(record) + "\n")
         except OSError as error:
-            raise StoreError(f"cannot write to {self.path}: {error.strerror}; make room, then --resume") from error
+            raise StoreError(f"cannot write to {self.path}: {error.strerror}; make room, then go on") from error
 
     def records(self) -> list[Record]:
         """Return the records so far; a last line that was cut short does not count."""
-        found = []
-        for line in (self.path / "records.jsonl").read_text().splitlines():
-            try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError:
-                break
-        return found
+        return read_lines(self.path / "records.jsonl")
 
     def keep_records(self, rounds: int) -> None:
         """Drop the records after that many rounds: they will be made again, the same."""
         kept = [json.dumps(record) + "\n" for record in self.records()[:rounds]]
         if len(kept) < rounds:
             raise StoreError(f"{self.path} has {len(kept)} records of {rounds} rounds; start again in another folder")
-        self._replace("records.jsonl", "".join(kept))
+        replace_text(self.path / "records.jsonl", "".join(kept))
 
     def finish(self, final: Record) -> None:
         """Write the final figures."""
@@ -86,21 +87,66 @@ class RunFolder:
         found: Record | None = self._read("final.json")
         return found
 
-    def _write(self, name: str, content: Record) -> None:
-        self._replace(name, json.dumps(content, indent=1) + "\n")
+    def add_score(self, round: int, score: Record) -> None:
+        """Write what validation said after a round."""
+        self._write("scores.json", {**self.scores(), str(round): score})
 
-    def _replace(self, name: str, text: str) -> None:
-        part = self.path / f".{name}.part"
-        try:
-            part.write_text(text)
-            os.replace(part, self.path / name)
-        except OSError as error:
-            raise StoreError(f"cannot write to {self.path}: {error.strerror}; make room, then --resume") from error
+    def scores(self) -> dict[str, Record]:
+        """Return what validation said on the way, by round."""
+        found: dict[str, Record] = self._read("scores.json") or {}
+        return found
+
+    def fail(self, reason: str, details: str) -> None:
+        """Write why the run failed: one line, and all that is known."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._write("error.json", {"error": reason, "details": details})
+
+    def error(self) -> str | None:
+        """Return why the run failed, in one line; None if it did not."""
+        found = self._read("error.json")
+        return None if found is None else str(found["error"])
+
+    def forgive(self) -> None:
+        """Forget that the run failed: it is to be tried again."""
+        (self.path / "error.json").unlink(missing_ok=True)
+
+    def drop_state(self) -> None:
+        """Delete the server's saved state, which no one needs once a run is through."""
+        self.state.unlink(missing_ok=True)
+
+    def _write(self, name: str, content: Record) -> None:
+        replace_text(self.path / name, json.dumps(content, indent=1) + "\n")
 
     def _read(self, name: str) -> Any:
+        return read_json(self.path / name)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file in one step: whoever reads it sees all of the old text or all of the new."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    except OSError as error:
+        raise StoreError(f"cannot write to {path.parent}: {error.strerror}; make room, then go on") from error
+
+
+def read_json(path: Path) -> Any:
+    """Return what is in a JSON file; None if there is none."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+
+
+def read_lines(path: Path) -> list[Record]:
+    """Return the lines of a file of JSON lines; a last line that was cut short does not count."""
+    found = []
+    for line in path.read_text().splitlines():
         try:
-            return json.loads((self.path / name).read_text())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path / name} cannot be read: {error}") from error
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return found

@@ -28,12 +28,15 @@ class Played:
         byzantine: How many of them were Byzantine.
         error: How far the step's direction was from the mean of the honest rows that it was to be made of: those of
             all honest clients, or of this round's. None if there was no step, or no honest row.
+        train_loss: The mean loss of the honest clients that took part, at the parameters that they were sent. None if
+            there were none.
     """
 
     report: RoundReport
     sampled: tuple[int, ...]
     byzantine: int
     error: float | None
+    train_loss: float | None
 
     @property
     def majority(self) -> bool:
@@ -78,14 +81,18 @@ class Federation:
             takes_p = "p" in self.server.algorithm.takes
             task = self.server.begin_round(sampled, p=self.sampling.probability(number, n) if takes_p else None)
         liars = [client for client in sampled if client < self.byzantine]
+        losses = []
         for client in sampled:
             if client >= self.byzantine:
-                self._submit(client, self.worker.vector(client, number, task.parameters), number)
+                update = self.worker.update(client, number, task.parameters)
+                losses.append(update.loss)
+                self._submit(client, update.vector, number)
         row = self._chosen_row(task, sampled, liars) if liars and self.attack.colludes else None
         for client in liars:
             self._submit(client, self._lie(client, task, row), number)
         report = self.server.end_round()
-        return Played(report, tuple(sampled), len(liars), self._error(report, sampled))
+        train_loss = float(np.mean(losses)) if losses else None
+        return Played(report, tuple(sampled), len(liars), self._error(report, sampled), train_loss)
 
     def _submit(self, client: int, vector: Any, number: int) -> None:
         """Send a vector; one that the gate finds infinite or too long counts as none, honest or not."""
@@ -141,7 +148,8 @@ class Federation:
     def _lie(self, client: int, task: Round, row: Any | None) -> Any:
         """Return the vector that makes the server hold the chosen row, or a spoilt honest one."""
         if row is None:
-            honest = self.worker.vector(client, task.number, task.parameters, flip_labels=self.attack.flips_labels)
-            return self.attack.spoil(honest)
+            flips = self.attack.flips_labels
+            honest = self.worker.update(client, task.number, task.parameters, flip_labels=flips)
+            return self.attack.spoil(honest.vector)
         held = self.server.adopt(self.server.momentum_of(client, at_last_contact=True))
         return (row - task.keep[client] * held) / task.gain
