@@ -49,7 +49,9 @@ def run(
         raise ConfigError("give either --out FOLDER for a new run or --resume FOLDER to go on with one")
     if resume is not None:
         if spec is not None or set_ or vary or device or threads is not None:
-            raise ConfigError("--resume takes its spec from the folder; leave SPEC, --set, --vary, --device and --threads out")
+            raise ConfigError(
+                "--resume takes its spec from the folder; leave SPEC, --set, --vary, --device and --threads out"
+            )
         jobs = resumed_jobs(resume)
     else:
         assert out is not None
@@ -96,6 +98,31 @@ def sweep(
 
 
 @app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a study, or one with runs inside it.")],
+    out: Annotated[Path | None, typer.Option(help="The page; report.html in the folder if not given.")] = None,
+) -> None:
+    """Write a page about a study, and its figures as PDF and PNG beside it."""
+    from demoa.report.page import write_report
+
+    page = write_report(folder, out)
+    console.print(f"{page}; figures in {page.parent / 'figures'}", soft_wrap=True)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder of a study, or one with runs inside it.")],
+    target: Annotated[Path, typer.Argument(help="A file that ends in .parquet or .csv.")],
+    rounds: Annotated[bool, typer.Option("--rounds", help="A row per round in place of a row per run.")] = False,
+) -> None:
+    """Write results as a table for other programs."""
+    from demoa import results
+
+    count = results.export(folder, target, "rounds" if rounds else "runs")
+    console.print(f"{target}: {count} rows", soft_wrap=True)
+
+
+@app.command()
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
     picture: Annotated[Path | None, typer.Option(help="Draw the accuracy curves into this PNG or PDF file.")] = None,
@@ -103,9 +130,9 @@ def compare(
     """Show runs side by side."""
     compare_runs(folders, console)
     if picture is not None:
-        from demoa.cli.picture import draw
+        from demoa.report.figures import draw_runs
 
-        draw(folders, picture)
+        draw_runs(folders, picture)
         console.print(f"Picture: {picture}")
 
 

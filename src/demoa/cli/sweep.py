@@ -27,7 +27,9 @@ LINE_SECONDS = 30
 """How often to say how far a sweep is where there is no terminal to draw on."""
 
 
-def prepared(path: Path, settings: list[str], budget: str | None, out: Path, slots: int) -> tuple[Study, tuple[Cell, ...]]:
+def prepared(
+    path: Path, settings: list[str], budget: str | None, out: Path, slots: int
+) -> tuple[Study, tuple[Cell, ...]]:
     """Return the study in a file and its cells, made smaller for a budget, if one is given."""
     study = read_study(path, settings)
     cells = expand(study)
@@ -46,14 +48,14 @@ def _scale_before(out: Path, budget: str) -> Scale | None:
     return Scale(**before) if before and before["budget"] == budget else None
 
 
-def make_engine(name: str, slots: int) -> Engine:
+def make_engine(name: str, slots: int, processes: int | None) -> Engine:
     """Return what the runs are played on."""
     if name not in ENGINES:
         raise unknown_name("engine", name, ENGINES)
     if name == "ray":
         from demoa.sweep.engines.ray import RayEngine
 
-        return RayEngine(slots)
+        return RayEngine(None if processes is None and "RAY_ADDRESS" in os.environ else slots)
     return LocalEngine(slots)
 
 
@@ -176,7 +178,7 @@ def sweep_command(
         return 0
     folder = StudyFolder(out)
     sweep = Sweep(study, cells, folder, keep_states=keep_states)
-    made = make_engine(engine, slots)
+    made = make_engine(engine, slots, processes)
     try:
         sweep.open(retry=retry)
         ended = play_sweep(sweep, made, console)

@@ -17,7 +17,7 @@ from demoa.core.torch_seed import seeded_torch
 
 
 class Update(NamedTuple):
-    """What a client found: its (pseudo-)gradient, (d,), and the loss of its (first) batch at the server's parameters."""
+    """What a client found: its (pseudo-)gradient, (d,), and the loss of its first batch, before any step."""
 
     vector: torch.Tensor
     loss: float

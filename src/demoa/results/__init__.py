@@ -1,5 +1,7 @@
-"""What a run leaves behind."""
+"""What runs and studies leave behind, and how to read it."""
 
 from demoa.results.folder import RunFolder
+from demoa.results.frames import export, load
+from demoa.results.reader import Results, RunResult, read_results
 
-__all__ = ["RunFolder"]
+__all__ = ["Results", "RunFolder", "RunResult", "export", "load", "read_results"]

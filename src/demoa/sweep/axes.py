@@ -156,8 +156,8 @@ def _range(what: str, table: Mapping[str, Any]) -> list[Any]:
         count = whole_number(f"{what}.count", table["count"], least=1)
         if scale == "log" and min(start, stop) <= 0:
             raise ConfigError(f"{what}: a range on a log scale must be above 0")
-        values = (np.geomspace if scale == "log" else np.linspace)(start, stop, count)
-        return [float(f"{value:.12g}") for value in values]
+        spread = (np.geomspace if scale == "log" else np.linspace)(start, stop, count)
+        return [float(f"{value:.12g}") for value in spread]
     if scale == "log":
         raise ConfigError(f"{what}: a range on a log scale needs a count")
     step = real_number(f"{what}.step", table.get("step", 1), "a number")

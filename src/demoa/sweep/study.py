@@ -94,7 +94,7 @@ def read_study(path: Path, settings: list[str] | None = None) -> Study:
         if key not in KEYS:
             raise unknown_name(f"key in {path}", key, KEYS)
     spec = copy.deepcopy(table.get("spec", {}))
-    if not isinstance(spec, Mapping):
+    if not isinstance(spec, dict):
         raise ConfigError(f"{path}: spec must be a table with the sections of a run, got {spec!r}")
     for setting in settings or []:
         assign(spec, *parse_setting(setting))

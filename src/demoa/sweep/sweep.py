@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from demoa.results.folder import Record
@@ -33,7 +33,9 @@ class Status:
 class Sweep:
     """A study and its folder, at work."""
 
-    def __init__(self, study: Study, cells: tuple[Cell, ...], folder: StudyFolder, *, keep_states: bool = False) -> None:
+    def __init__(
+        self, study: Study, cells: tuple[Cell, ...], folder: StudyFolder, *, keep_states: bool = False
+    ) -> None:
         """Take a study, its cells, and the folder that holds it (see `open`)."""
         self._study = study
         self._cells = cells
@@ -68,18 +70,22 @@ class Sweep:
 
     def play(self, engine: Engine) -> Iterator[None]:
         """Do all that is left; yields now and then, for whoever shows how far it is."""
-        while True:
-            if not self._stopping:
-                for run, until in self._queue()[: engine.slots - len(self._running)]:
-                    self._begin(engine, run, until)
-            if not self._running:
-                return
+        self._fill(engine)
+        while self._running:
             for event in engine.wait(WAIT_SECONDS):
                 if isinstance(event, Ended):
                     self._end(event)
                 else:
                     self._running[event.id] = (self._running[event.id][0], event)
+            self._fill(engine)
             yield
+
+    def _fill(self, engine: Engine) -> None:
+        """Begin as much as there are free slots."""
+        free = engine.slots - len(self._running)
+        if free and not self._stopping:
+            for run, until in self._queue()[:free]:
+                self._begin(engine, run, until)
 
     def stop(self, engine: Engine) -> None:
         """Begin nothing more, and let what is under way stop after its round."""
@@ -151,7 +157,7 @@ class Sweep:
         return total / max(1, min(slots, sum(len(found.pending) for found in self._stages.values())))
 
     def _begin(self, engine: Engine, run: PlannedRun, until: int) -> None:
-        folder = self._folder.run(run.id).path
+        folder = self._folder.run(run.id).path.resolve()
         self._running[run.id] = (until, None)
         self._log({"event": "began", "run": run.id, "until": until})
         engine.start(Job(run.id, folder, run.spec, until, self._keep_states))
@@ -186,7 +192,7 @@ class Sweep:
             self._folder.choose({**chosen, place: best})
 
     def _log(self, event: Record) -> None:
-        self._folder.log({"at": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), **event})
+        self._folder.log({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **event})
 
 
 def described(study: Study, cells: tuple[Cell, ...]) -> dict[str, Any]:
@@ -217,4 +223,3 @@ def described(study: Study, cells: tuple[Cell, ...]) -> dict[str, Any]:
 
 def _kind(run: PlannedRun) -> str:
     return repr((run.spec["task"]["dataset"], run.spec["task"]["model"], run.spec["run"]["threads"]))
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from demoa.sweep.grid import Cell, PlannedRun, Setting
@@ -86,8 +87,7 @@ def stage(tune: Tune, cell: Cell, look: Callable[[PlannedRun], Seen]) -> Stage:
 
 
 def _later(stops: tuple[Rung, ...], seeds: int) -> int:
-    gaps = zip(stops, stops[1:], strict=False)
-    return sum(here.keep * seeds * (there.rounds - here.rounds) for here, there in gaps)
+    return sum(here.keep * seeds * (there.rounds - here.rounds) for here, there in pairwise(stops))
 
 
 def _merit(setting: Setting, seen: dict[str, Seen], rounds: int) -> tuple[float, float]:

@@ -1,0 +1,1 @@
+"""A study as people read it: one page, and figures for a paper."""

@@ -1,0 +1,122 @@
+"""Figures for a paper, in its grid: rows are splits, columns are attacks, curves are algorithms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from demoa.core.errors import ConfigError, StoreError
+from demoa.report.gather import Figure, Line, Panel, figures_of, layout_of
+from demoa.report.style import MARK, colours_of, name_of
+from demoa.results import RunFolder
+from demoa.results.reader import side_by_side
+
+LOOKS: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "pdf.fonttype": 42,  # letters stay letters, as publishers ask for
+}
+DPI = 200
+PANEL_INCHES = (1.9, 1.7)
+LEGEND_INCHES = 1.6
+"""How wide an entry of the legend is."""
+
+
+def save_figure(figure: Figure, metrics: tuple[str, ...], targets: list[Path]) -> None:
+    """Draw a figure into files, by their suffix: .pdf, .png, .svg."""
+    with mpl.rc_context(LOOKS):
+        canvas = draw(figure, metrics)
+        for target in targets:
+            # No date inside: the same results give the same bytes.
+            undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(target.suffix)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                canvas.savefig(target, dpi=DPI, metadata=undated)
+            except (OSError, ValueError) as error:
+                raise StoreError(f"cannot draw into {target}: {error}") from error
+
+
+def draw_runs(folders: list[Path], target: Path) -> None:
+    """Draw runs that lie in some folders into one file, side by side."""
+    results = side_by_side("", [RunFolder(folder) for folder in folders])
+    layout = layout_of(results)
+    (figure, *others) = figures_of(results, layout)
+    if others:
+        axes = ", ".join(axis for axis in results.axes)
+        raise ConfigError(f"these runs differ in too much for one picture ({axes}); draw fewer, or use demoa report")
+    save_figure(figure, layout.metrics, [target])
+
+
+def draw(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
+    """Return a figure as matplotlib draws it: mean and standard deviation, and a tick for each majority round."""
+    rows = [(row, metric) for row in figure.rows for metric in metrics]
+    width, height = PANEL_INCHES
+    if len(figure.columns) < 3:
+        width, height = 1.5 * width, 1.2 * height
+    size = (0.6 + width * len(figure.columns), 0.7 + height * len(rows))
+    canvas = Canvas(figsize=size, layout="constrained")
+    axes = canvas.subplots(len(rows), len(figure.columns), sharex=True, sharey="row", squeeze=False)
+    colours = colours_of(figure.curves)
+    by_place = {(panel.row, panel.column): panel for panel in figure.panels}
+    for line, (row, metric) in enumerate(rows):
+        for place, column in enumerate(figure.columns):
+            axis = axes[line, place]
+            panel = by_place.get((row, column))
+            if panel is None:
+                axis.set_axis_off()
+                continue
+            _draw_panel(axis, panel, metric, colours)
+            if line == 0:
+                axis.set_title(name_of(column), fontsize=9)
+            if line == len(rows) - 1:
+                axis.set_xlabel("round")
+        axes[line, 0].set_ylabel("\n".join(filter(None, [name_of(row), name_of(metric)])))
+    _legend(canvas, figure, colours)
+    return canvas
+
+
+def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str]) -> None:
+    factor = 100 if metric == "accuracy" else 1
+    said = []
+    for line in panel.lines:
+        colour = colours[line.label]
+        mean = line.mean(metric)
+        if mean is not None:
+            rounds, values, spread = (np.array(part, float) for part in mean)
+            axis.plot(rounds, factor * values, color=colour, lw=1.3)
+            if len(line.runs) > 1:
+                band = factor * (values - spread), factor * (values + spread)
+                axis.fill_between(rounds, *band, color=colour, alpha=0.18, lw=0)
+            continue
+        for seen in line.by_seed(metric).values():
+            axis.plot(*np.array(seen, float).T * np.array([[1], [factor]]), color=colour, lw=0.7, ls=":")
+        said.append(f"{name_of(line.label)}: {_missing(line)}")
+    ticks = sorted({number for line in panel.lines for each in line.majority.values() for number in each})
+    axis.vlines(ticks, 0, 0.035, color=MARK, lw=0.6, transform=axis.get_xaxis_transform())
+    axis.set(**({"ylim": (0, 101)} if metric == "accuracy" else {"yscale": "log"}))
+    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axis.grid(axis="y", lw=0.3)
+    axis.tick_params(length=2, width=0.6)
+    if said:
+        axis.text(0.03, 0.06, "\n".join(said), transform=axis.transAxes, fontsize=5.5, color="#b00020", va="bottom")
+
+
+def _missing(line: Line) -> str:
+    seeds = ", ".join(str(hole.seed) for hole in line.holes)
+    return f"seed {seeds} {line.holes[0].status}" if line.holes else "nothing measured"
+
+
+def _legend(canvas: Canvas, figure: Figure, colours: dict[str, str]) -> None:
+    handles = [Line2D([], [], color=colours[curve], lw=1.6, label=name_of(curve)) for curve in figure.curves]
+    if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
+        handles.append(Line2D([], [], color=MARK, marker="|", ls="none", label="Byzantine-majority round"))
+    room = max(1, int(canvas.get_figwidth() / LEGEND_INCHES))
+    canvas.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), room), frameon=False)

@@ -1,0 +1,208 @@
+"""From results to what a report shows: figures with panels, each with curves, and what is missing in them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from demoa.results.reader import Results, RunResult
+
+MEASURED = ("accuracy", "loss")
+"""Metrics that are measured now and then; the others come with every round, and are averaged in between."""
+ROWS = ("split", "task.partition.name", "task.partition")
+COLUMNS = ("attack.name", "attack")
+CURVES = ("algorithm.name", "algorithm")
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A run that a figure should have and has not."""
+
+    seed: int
+    status: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one curve of a panel is made of: the runs of the chosen setting of a cell, one per seed."""
+
+    label: str
+    runs: tuple[RunResult, ...]
+    setting: dict[str, str]
+    holes: tuple[Hole, ...]
+
+    def by_seed(self, metric: str) -> dict[int, list[tuple[int, float]]]:
+        """Return (round, value) for each seed, as far as there are any."""
+        return {run.seed: points(run, metric) for run in self.runs if run.records}
+
+    def mean(self, metric: str) -> tuple[list[int], list[float], list[float]] | None:
+        """Return rounds, mean and standard deviation over all seeds; None if a run is missing."""
+        if self.holes:
+            return None
+        found = list(self.by_seed(metric).values())
+        rounds = [number for number, _ in found[0]]
+        if not rounds or any([number for number, _ in each] != rounds for each in found):
+            return None
+        values = np.array([[value for _, value in each] for each in found])
+        spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
+        return rounds, values.mean(axis=0).tolist(), spread.tolist()
+
+    @property
+    def final(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of the test accuracy at the end, or of the loss; None if a run is missing."""
+        values = [run.final[self.judged_by] for run in self.runs if run.final.get(self.judged_by) is not None]
+        if self.holes or not values or len(values) < len(self.runs):
+            return None
+        return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+    @cached_property
+    def judged_by(self) -> str:
+        """What the end of its runs is judged by."""
+        return "test_accuracy" if any("test_accuracy" in run.final for run in self.runs) else "test_loss"
+
+    @property
+    def collapsed(self) -> list[int]:
+        """The seeds whose run collapsed."""
+        return [run.seed for run in self.runs if run.final.get("collapsed")]
+
+    @property
+    def majority(self) -> dict[int, list[int]]:
+        """The Byzantine-majority rounds, by seed."""
+        return {run.seed: [record["round"] for record in run.records if record["majority"]] for run in self.runs}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One place in the grid of a figure."""
+
+    row: str
+    column: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A grid of panels: what stays the same in it, and which axes are its rows, columns and curves."""
+
+    labels: dict[str, str]
+    rows: list[str]
+    columns: list[str]
+    curves: list[str]
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which axis is what in a figure; None where there is none."""
+
+    rows: str | None
+    columns: str | None
+    curves: str | None
+    metrics: tuple[str, ...]
+
+
+def points(run: RunResult, metric: str) -> list[tuple[int, float]]:
+    """Return (round, value) of a run; what is not a number, such as the loss after an overflow, is NaN."""
+    found: list[tuple[int, float]] = []
+    between: list[float] = []
+    for record in run.records:
+        if metric in MEASURED:
+            if metric in record:
+                found.append((record["round"], _number(record[metric])))
+            continue
+        if record.get(metric) is not None:
+            between.append(record[metric])
+        if "loss" in record:
+            found.append((record["round"], float(np.mean(between)) if between else float("nan")))
+            between = []
+    return found
+
+
+def layout_of(results: Results) -> Layout:
+    """Return which axis is what: as the study says, or as the paper has it."""
+    free = list(results.axes)
+    said = results.layout
+
+    def take(kind: str, usual: Iterable[str]) -> str | None:
+        wanted = [said[kind]] if kind in said else [axis for axis in usual if axis in free]
+        if not wanted:
+            return None
+        free.remove(wanted[0])
+        return str(wanted[0])
+
+    curves = take("curves", CURVES)
+    columns = take("columns", COLUMNS)
+    rows = take("rows", ROWS)
+    several = [axis for axis in free if len(results.axes[axis]) > 1]
+    if curves is None and several:
+        curves = several.pop(0)
+    if columns is None and several:
+        columns = several.pop(0)
+    metrics = said.get("metrics", [])
+    if not metrics:
+        labelled = any("accuracy" in record for run in results.runs[:1] for record in run.records) or any(
+            "test_accuracy" in run.final for run in results.runs
+        )
+        metrics = ["accuracy"] if labelled else ["loss"]
+    return Layout(rows, columns, curves, tuple(metrics if isinstance(metrics, list) else [metrics]))
+
+
+def figures_of(results: Results, layout: Layout) -> list[Figure]:
+    """Return one figure for each combination of the axes that are neither rows, columns nor curves."""
+    inside = (layout.rows, layout.columns, layout.curves)
+    outside = {axis: labels for axis, labels in results.axes.items() if axis not in inside}
+    lines = _lines(results)
+    made = []
+    for chosen in itertools.product(*outside.values()):
+        fixed = dict(zip(outside, chosen, strict=True))
+        rows, columns, curves = ([""] if axis is None else results.axes[axis] for axis in inside)
+        panels = []
+        for row, column in itertools.product(rows, columns):
+            found = []
+            for curve in curves:
+                inner = zip(inside, (row, column, curve), strict=True)
+                cell = fixed | {axis: label for axis, label in inner if axis is not None}
+                if (line := lines.get(_key(cell))) is not None:
+                    found.append(Line(curve, line.runs, line.setting, line.holes))
+            if found:
+                panels.append(Panel(row, column, tuple(found)))
+        if panels:
+            made.append(Figure(fixed, rows, columns, curves, tuple(panels)))
+    return made
+
+
+def _lines(results: Results) -> dict[tuple[tuple[str, str], ...], Line]:
+    """Return the runs that each cell is judged by, and what is missing among them."""
+    cells: dict[tuple[tuple[str, str], ...], list[RunResult]] = {}
+    for run in results.runs:
+        cells.setdefault(_key(run.cell), []).append(run)
+    lines = {}
+    for key, runs in cells.items():
+        settings = {tuple(run.setting.items()) for run in runs}
+        judged = runs if len(settings) == 1 else [run for run in runs if run.chosen]
+        if judged:
+            holes = [Hole(run.seed, run.status, run.error) for run in judged if run.status != "done"]
+            seen = {run.seed for run in judged}
+            holes += [Hole(seed, "missing", None) for seed in results.seeds if seed not in seen]
+            lines[key] = Line("", tuple(judged), judged[0].setting, tuple(holes))
+        else:
+            done = sum(run.status == "done" for run in runs)
+            errors = [run.error for run in runs if run.error]
+            said = f"tuning is not settled: {done} of {len(runs)} runs are through"
+            error = f"{said}; {errors[0]}" if errors else said
+            lines[key] = Line("", (), {}, tuple(Hole(seed, "unfinished", error) for seed in results.seeds))
+    return lines
+
+
+def _key(cell: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(cell.items()))
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)

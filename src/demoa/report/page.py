@@ -1,0 +1,204 @@
+"""The page of a report: everything in one file that opens without a network."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+import demoa
+from demoa.report.figures import save_figure
+from demoa.report.gather import Figure, Layout, Line, figures_of, layout_of
+from demoa.report.style import MARK, colours_of, name_of
+from demoa.results.folder import replace_text
+from demoa.results.reader import Results, RunResult, read_results
+
+METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
+DIGITS = 5
+"""How exact a curve is in the page."""
+
+
+def write_report(folder: Path, target: Path | None = None) -> Path:
+    """Write the report on a folder of runs, and its figures as PDF and PNG beside it; returns where the page is."""
+    results = read_results(folder)
+    target = target or folder / "report.html"
+    layout = layout_of(results)
+    figures = figures_of(results, layout)
+    pictures = []
+    for number, figure in enumerate(figures):
+        stem = target.parent / "figures" / _stem(figure, number, len(figures))
+        files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("pdf", "png")]
+        save_figure(figure, layout.metrics, files)
+        pictures.append(files)
+    content = _content(results, layout, figures, pictures)
+    replace_text(target, _page(results.title, content))
+    return target
+
+
+def _page(title: str, content: dict[str, Any]) -> str:
+    parts = resources.files("demoa.report") / "assets"
+    data = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    texts = {
+        "title": html.escape(title),
+        "style": (parts / "page.css").read_text(),
+        "plotly": get_plotlyjs(),
+        "data": data,
+        "script": (parts / "page.js").read_text(),
+    }
+    return re.sub(r"@@(\w+)@@", lambda found: texts[found[1]], (parts / "page.html").read_text())
+
+
+def _content(results: Results, layout: Layout, figures: list[Figure], pictures: list[list[Path]]) -> dict[str, Any]:
+    """Return all that the page shows, as JSON holds it."""
+    counts: dict[str, int] = {}
+    for run in results.runs:
+        counts[run.status] = counts.get(run.status, 0) + 1
+    return {
+        "title": results.title,
+        "note": results.note,
+        "scaled": list(results.scaled),
+        "seeds": list(results.seeds),
+        "counts": counts,
+        "tuned": [name_of(axis) for axis in results.tuned],
+        "method": results.method,
+        "version": demoa.__version__,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "mark": MARK,
+        "metrics": [{"key": metric, "name": name_of(metric)} for metric in METRICS],
+        "shown": list(layout.metrics),
+        "figures": [
+            _figure(figure, layout, files, number)
+            for number, (figure, files) in enumerate(zip(figures, pictures, strict=True))
+        ],
+        "tuning": _tuning(results),
+        "axes": [{"key": axis, "name": name_of(axis)} for axis in (*results.axes, *results.tuned)],
+        "runs": [_run(run) for run in results.runs],
+    }
+
+
+def _figure(figure: Figure, layout: Layout, files: list[Path], number: int) -> dict[str, Any]:
+    title = ", ".join(f"{name_of(axis)} {name_of(label)}" for axis, label in figure.labels.items())
+    colours = colours_of(figure.curves)
+    return {
+        "id": f"figure-{number + 1}",
+        "title": title,
+        "rows": [name_of(row) for row in figure.rows],
+        "columns": [name_of(column) for column in figure.columns],
+        "rowAxis": name_of(layout.rows or ""),
+        "columnAxis": name_of(layout.columns or ""),
+        "curveAxis": name_of(layout.curves or ""),
+        "curves": [{"name": name_of(curve), "colour": colours[curve]} for curve in figure.curves],
+        "panels": [
+            {
+                "row": figure.rows.index(panel.row),
+                "column": figure.columns.index(panel.column),
+                "lines": [_line(line, figure.curves.index(line.label)) for line in panel.lines],
+            }
+            for panel in figure.panels
+        ],
+        "downloads": [
+            {"name": file.name, "kind": file.suffix[1:].upper(), "data": base64.b64encode(file.read_bytes()).decode()}
+            for file in files
+        ],
+    }
+
+
+def _line(line: Line, curve: int) -> dict[str, Any]:
+    final = line.final
+    return {
+        "curve": curve,
+        "setting": ", ".join(f"{name_of(axis)} {label}" for axis, label in line.setting.items()),
+        "holes": [{"seed": hole.seed, "status": hole.status, "error": hole.error} for hole in line.holes],
+        "final": None if final is None else [_short(part) for part in final],
+        "judged": line.judged_by,
+        "collapsed": line.collapsed,
+        "majority": line.majority,
+        "runs": [run.id for run in line.runs],
+        "seeds": {
+            metric: [
+                {"seed": seed, "x": [number for number, _ in found], "y": [_short(value) for _, value in found]}
+                for seed, found in line.by_seed(metric).items()
+            ]
+            for metric in METRICS
+        },
+    }
+
+
+def _tuning(results: Results) -> list[dict[str, Any]]:
+    """Return a heat map per set of tuned settings: the mean validation of each setting in each cell."""
+    if not results.tuned:
+        return []
+    cells: dict[tuple[tuple[str, str], ...], dict[tuple[tuple[str, str], ...], list[RunResult]]] = {}
+    for run in results.runs:
+        cells.setdefault(tuple(run.cell.items()), {}).setdefault(tuple(run.setting.items()), []).append(run)
+    maps: dict[tuple[str, ...], dict[str, Any]] = {}
+    for cell, settings in cells.items():
+        names = tuple(
+            ", ".join(f"{name_of(axis)} {label}" for axis, label in setting) or "as it is" for setting in settings
+        )
+        found = maps.setdefault(names, {"settings": list(names), "cells": []})
+        found["cells"].append(
+            {
+                "labels": [name_of(label) for _, label in cell],
+                "values": [_validated(runs) for runs in settings.values()],
+            }
+        )
+    return [found for names, found in maps.items() if len(names) > 1]
+
+
+def _validated(runs: list[RunResult]) -> dict[str, Any]:
+    """Return the mean validation accuracy of a setting at the last round that all of its seeds came to."""
+    failed = [run.error for run in runs if run.status == "failed"]
+    if failed:
+        return {"value": None, "error": failed[0]}
+    scores = []
+    for run in runs:
+        by_round = {int(number): score for number, score in run.folder.scores().items()}
+        if run.final:
+            by_round[int(run.spec["run"]["rounds"])] = run.final
+        scores.append(by_round)
+    common = set.intersection(*(set(each) for each in scores))
+    if not common:
+        return {"value": None, "error": "not played yet"}
+    last = max(common)
+    found = [each[last].get("validation_accuracy", each[last]["validation_loss"]) for each in scores]
+    known = [value for value in found if value is not None]
+    value = sum(known) / len(known) if len(known) == len(found) else None
+    labelled = "validation_accuracy" in scores[0][last]
+    return {"value": _short(value), "round": last, "labelled": labelled, "chosen": bool(runs[0].chosen)}
+
+
+def _run(run: RunResult) -> dict[str, Any]:
+    kept = ("test_accuracy", "test_loss", "validation_accuracy", "best_accuracy", "collapsed", "majority_rounds")
+    return {
+        "id": run.id,
+        "labels": {axis: name_of(label) for axis, label in (run.cell | run.setting).items()},
+        "seed": run.seed,
+        "status": run.status,
+        "error": run.error,
+        "chosen": run.chosen,
+        "seconds": run.seconds,
+        "spec": run.spec,
+        **{name: _short(run.final.get(name)) for name in kept},
+    }
+
+
+def _short(value: Any) -> Any:
+    """Return a number with no more digits than a picture shows; what is not finite is None."""
+    if not isinstance(value, float):
+        return value
+    return None if value != value or abs(value) == float("inf") else float(f"{value:.{DIGITS}g}")
+
+
+def _stem(figure: Figure, number: int, count: int) -> str:
+    words = [f"{axis.rpartition('.')[2]}-{label}" for axis, label in figure.labels.items()]
+    name = "_".join(words) if words else "figure"
+    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    return kept if count == 1 else f"{number + 1:02d}_{kept}"

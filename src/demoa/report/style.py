@@ -1,0 +1,71 @@
+"""How results look: names as papers write them, and colours that everyone can tell apart."""
+
+from __future__ import annotations
+
+NAMES = {
+    "accuracy": "test accuracy, %",
+    "aggregation_error": "distance of the step from the honest mean",
+    "aggregation.mixing": "mixing",
+    "aggregation.rule": "rule",
+    "aggregation.rule.name": "rule",
+    "algorithm": "algorithm",
+    "algorithm.name": "algorithm",
+    "algorithm.radius": "λ",
+    "alie": "ALIE",
+    "alie_search": "ALIE, searched",
+    "attack": "attack",
+    "attack.name": "attack",
+    "bit_flip": "bit flip",
+    "by_label": "by label",
+    "cclip": "centered clipping",
+    "centered_clip": "centered clipping",
+    "cm": "median",
+    "demoa": "DeMoA",
+    "fedavg": "FedAvg",
+    "fedcm": "FedCM",
+    "geometric_median": "geometric median",
+    "iid": "IID",
+    "ipm": "IPM",
+    "ipm_search": "IPM, searched",
+    "krum": "Krum",
+    "label_flip": "label flip",
+    "loss": "test loss",
+    "marina_pp": "Byz-VR-MARINA-PP",
+    "mifa": "MIFA",
+    "min_max": "min-max",
+    "min_sum": "min-sum",
+    "multi_krum": "Multi-Krum",
+    "none": "none",
+    "rfa": "geometric median",
+    "run.lr": "lr",
+    "run.rounds": "rounds",
+    "sampling.p": "p",
+    "shift_back": "shift-back",
+    "task.partition": "split",
+    "task.partition.name": "split",
+    "train_loss": "training loss",
+    "trimmed_mean": "trimmed mean",
+}
+"""What a key, a label or a metric is called where people read it."""
+
+COLOURS = {"demoa": "#0072B2", "fedavg": "#D55E00", "fedcm": "#E69F00", "marina_pp": "#009E73", "hold": "#CC79A7"}
+OTHER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#7F7F7F", "#B8A800")
+MARK = "#8a8f98"
+"""The colour of Byzantine-majority rounds."""
+
+
+def name_of(word: str) -> str:
+    """Return what a key or label is called where people read it.
+
+    >>> name_of("marina_pp"), name_of("my_own.rules:Best")
+    ('Byz-VR-MARINA-PP', 'my_own.rules:Best')
+    """
+    return NAMES.get(word, word)
+
+
+def colours_of(labels: list[str]) -> dict[str, str]:
+    """Return a colour for each label: the well-known ones keep theirs, the others take what is free."""
+    taken = {label: COLOURS[label] for label in labels if label in COLOURS}
+    free = [colour for colour in OTHER_COLOURS if colour not in taken.values()] or list(OTHER_COLOURS)
+    others = [label for label in labels if label not in COLOURS]
+    return taken | {label: free[place % len(free)] for place, label in enumerate(others)}

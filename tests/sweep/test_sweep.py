@@ -1,0 +1,295 @@
+"""Studies at work: in real processes that are killed, interrupted, fail, and go on."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from demoa import results
+from demoa.results import RunFolder
+from demoa.results.study import StudyFolder
+
+ROOT = Path(__file__).parents[2]
+DEMOA = [sys.executable, "-c", "from demoa.cli.main import main; main()"]
+
+STUDY = """
+title = "Small"
+seeds = [0, 1]
+[spec.task]
+model = {name = "mlp", hidden = 16}
+[spec.clients]
+n = 10
+byzantine = 2
+[spec.run]
+rounds = 120
+eval_every = 20
+checkpoint_every = 15
+[axes]
+algorithm.name = ["demoa", "fedavg"]
+attack.name = ["alie", "bit_flip"]
+[tune]
+method = "halving"
+over.run.lr = [0.5, 0.1, 0.001]
+"""
+
+
+def demoa(*words, **options):
+    return subprocess.run(
+        [*DEMOA, *map(str, words)], capture_output=True, text=True, timeout=300, check=False, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory):
+    path = tmp_path_factory.mktemp("spec") / "study.toml"
+    path.write_text(STUDY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def straight(spec, tmp_path_factory):
+    """The folder of a study that was never disturbed."""
+    path = tmp_path_factory.mktemp("straight") / "study"
+    found = demoa("sweep", spec, "--out", path, "--processes", 2, "--keep-states")
+    assert found.returncode == 0, found.stderr
+    return path
+
+
+def table(path):
+    """What a study came to; all but how long it took."""
+    return results.load(path).drop("seconds").to_dicts()
+
+
+def outcome(path):
+    """What every run left behind, as bytes."""
+    names = ("spec.json", "records.jsonl", "scores.json", "final.json")
+    runs = sorted((path / "runs").iterdir())
+    return {(run.name, name): (run / name).read_bytes() for run in runs for name in names if (run / name).exists()}
+
+
+def test_a_study_ends_in_a_choice_for_every_cell(straight):
+    rows = table(straight)
+    assert len(rows) == 24
+    assert [row["status"] for row in rows].count("done") == 8
+    assert [row["status"] for row in rows].count("dropped") == 16
+    cells = [(row["algorithm.name"], row["attack.name"], row["run.seed"]) for row in rows if row["chosen"]]
+    assert len(cells) == len(set(cells)) == 8
+    assert all(row["status"] == "done" for row in rows if row["chosen"])
+
+
+def test_a_study_that_is_killed_five_times_comes_to_the_same(spec, straight, tmp_path):
+    path = tmp_path / "study"
+    draw = random.Random(4)
+    kills = 0
+    for _ in range(5):
+        before = len(StudyFolder(path).journal())
+        process = subprocess.Popen([*DEMOA, "sweep", str(spec), "--out", str(path)], stdout=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 60
+            while len(StudyFolder(path).journal()) < before + 3 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(draw.uniform(0, 0.4))
+            assert process.poll() is None, "it ended before it could be killed"
+            kills += 1
+        finally:
+            process.kill()
+            process.wait()
+    assert kills == 5
+    found = demoa("sweep", spec, "--out", path)
+    assert found.returncode == 0, found.stderr
+    assert table(path) == table(straight)
+    assert outcome(path) == outcome(straight)
+
+
+def test_runs_of_a_study_are_the_runs_of_demoa_run(straight, tmp_path):
+    for run in [row["run"] for row in table(straight) if row["chosen"]][::3]:
+        before = straight / "runs" / run
+        spec = RunFolder(before).spec()[1]
+        words = [
+            word
+            for section, values in spec.items()
+            for key, value in values.items()
+            for word in ("--set", f"{section}.{key}={toml(value)}")
+        ]
+        found = demoa("run", "--out", tmp_path / run, *words, "--quiet")
+        assert found.returncode == 0, found.stderr
+        for name in ("spec.json", "records.jsonl", "state.safetensors", "final.json"):
+            assert (tmp_path / run / name).read_bytes() == (before / name).read_bytes(), name
+
+
+def toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def test_finished_runs_are_never_played_again(spec, straight):
+    before = {path: path.stat().st_mtime_ns for path in (straight / "runs").rglob("*") if path.name != ".lock"}
+    events = len(StudyFolder(straight).journal())
+    assert demoa("sweep", spec, "--out", straight, "--keep-states").returncode == 0
+    assert before == {path: path.stat().st_mtime_ns for path in (straight / "runs").rglob("*") if path.name != ".lock"}
+    assert len(StudyFolder(straight).journal()) == events
+
+
+def test_states_are_kept_only_on_request(spec, tmp_path, straight):
+    assert any((straight / "runs").glob("*/state.safetensors"))
+    path = tmp_path / "study"
+    assert demoa("sweep", spec, "--out", path, "--set", "run.rounds=9").returncode == 0
+    assert not any((path / "runs").glob("*/state.safetensors"))
+
+
+def test_halving_chooses_as_well_as_the_grid(straight, spec, tmp_path):
+    grid = tmp_path / "grid.toml"
+    grid.write_text(STUDY.replace('"halving"', '"grid"'))
+    found = demoa("sweep", grid, "--out", tmp_path / "grid")
+    assert found.returncode == 0, found.stderr
+    halved, whole = (
+        {(row["algorithm.name"], row["attack.name"]): row["run.lr"] for row in table(path) if row["chosen"]}
+        for path in (straight, tmp_path / "grid")
+    )
+    assert len(whole) == 4
+    assert halved == whole
+
+
+def test_interrupt_saves_and_the_same_command_goes_on(spec, straight, tmp_path):
+    path = tmp_path / "study"
+    words = [*DEMOA, "sweep", str(spec), "--out", str(path)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while len(StudyFolder(path).journal()) < 5 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert "stopped; the same command goes on with it" in process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert [event["outcome"] for event in StudyFolder(path).journal() if event["event"] == "ended"].count("failed") == 0
+    assert demoa("sweep", spec, "--out", path).returncode == 0
+    assert table(path) == table(straight)
+
+
+FAILING = """
+from dataclasses import dataclass
+import os, signal
+from demoa.attacks import Attack
+
+@dataclass(frozen=True)
+class Bug(Attack):
+    how: str = "raise"
+    def row(self, view):
+        if view.round == 3:
+            if self.how == "raise":
+                raise RuntimeError("the dog ate it\\nand more")
+            if self.how == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+        return view.honest.mean()
+"""
+
+
+def test_a_failed_run_is_kept_with_its_error_and_stops_no_other(tmp_path):
+    (tmp_path / "failing.py").write_text(FAILING)
+    study = tmp_path / "study.toml"
+    study.write_text(
+        "seeds = [0, 1]\n[spec.run]\nrounds = 10\n[spec.sampling]\np = 1.0\n"
+        '[axes]\nattack = ["none", {name = "failing:Bug", how = "raise"}, {name = "failing:Bug", how = "die"}]\n'
+    )
+    found = demoa("sweep", study, "--out", tmp_path / "out", cwd=tmp_path)
+    assert found.returncode == 1
+    assert "failed: RuntimeError: the dog ate it" in found.stderr
+    assert "its process was killed by SIGKILL" in found.stderr
+    assert "4 runs failed; try them again with --retry" in found.stderr
+    assert "Traceback" not in found.stderr
+    rows = table(tmp_path / "out")
+    assert [row["status"] for row in rows] == ["done", "done", "failed", "failed", "failed", "failed"]
+    assert rows[2]["error"] == "RuntimeError: the dog ate it"
+    again = demoa("sweep", study, "--out", tmp_path / "out", cwd=tmp_path)
+    assert again.returncode == 1
+    assert len([event for event in StudyFolder(tmp_path / "out").journal() if event["event"] == "began"]) == 6
+    (tmp_path / "failing.py").write_text(FAILING.replace("view.round == 3", "False"))
+    assert demoa("sweep", study, "--out", tmp_path / "out", "--retry", cwd=tmp_path).returncode == 0
+    assert {row["status"] for row in table(tmp_path / "out")} == {"done"}
+
+
+def test_bad_sweeps_get_one_line(spec, straight, tmp_path):
+    other = tmp_path / "other.toml"
+    other.write_text("[axes]\nrun.lr = [0.1]\n")
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[axes]\nrun.lrr = [0.1]\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    for words, message in [
+        ((other, "--out", straight), "holds another study ('Small'); choose another folder with --out"),
+        ((spec, "--out", tmp_path / "full"), "is not empty and holds no study"),
+        ((spec, "--out", "/proc/study"), "cannot write to /proc/study"),
+        ((wrong, "--out", tmp_path / "a"), "unknown key in run 'lrr'; did you mean 'lr'"),
+        ((tmp_path / "none.toml", "--out", tmp_path / "a"), "cannot read"),
+        ((spec, "--out", tmp_path / "a", "--budget", "lots"), "such as 10% or 2h"),
+        ((spec, "--out", tmp_path / "a", "--engine", "slurm"), "unknown engine 'slurm'"),
+        ((spec, "--out", tmp_path / "a", "--processes", "0"), "--processes must be at least 1"),
+        ((spec, "--out", tmp_path / "a", "--set", "clients.m=3"), "unknown key in clients 'm'"),
+    ]:
+        found = demoa("sweep", *words)
+        assert found.returncode == 2, (words, found.stderr)
+        assert message in found.stderr.replace("\n", " "), words
+        assert "Traceback" not in found.stderr
+        assert found.stderr.strip().count("\n") == 0, found.stderr
+        assert not (tmp_path / "a").exists()
+
+
+def test_two_sweeps_do_not_work_in_one_folder(spec, straight, tmp_path):
+    folder = StudyFolder(straight)
+    folder.open(folder.content())
+    try:
+        found = demoa("sweep", spec, "--out", straight)
+    finally:
+        folder.close()
+    assert found.returncode == 2
+    assert "another process is at work in" in found.stderr
+
+
+def test_a_budget_is_written_down_and_kept(spec, tmp_path):
+    path = tmp_path / "study"
+    words = ("sweep", spec, "--out", path, "--budget", "10%")
+    found = demoa(*words)
+    assert found.returncode == 0, found.stderr
+    assert "scaled: 1 of 2 seeds" in found.stdout
+    content = StudyFolder(path).content()
+    assert "1 of 2 seeds" in content["scaled"]
+    assert content["scale"]["rounds"] < 120
+    assert demoa(*words).returncode == 0
+
+
+def test_own_parts_take_part_by_import_path(tmp_path):
+    example = ROOT / "examples" / "own_parts.py"
+    assert len(example.read_text().splitlines()) < 40
+    words = ("sweep", "own_parts.toml", "--out", tmp_path / "own", "--set", "run.rounds=20")
+    found = demoa(*words, cwd=example.parent)
+    assert found.returncode == 0, found.stderr
+    rows = table(tmp_path / "own")
+    assert len(rows) == 16
+    assert {row["aggregation.rule.name"] for row in rows} == {"own_parts:DropLongest", "krum"}
+    assert {row["attack"] for row in rows} == {"alie", "own_parts:Reverse, strength 2"}
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "studies").glob("*.toml")), ids=lambda file: file.stem)
+def test_the_papers_studies_can_be_played(file, tmp_path):
+    found = demoa("sweep", file, "--out", tmp_path / "study", "--plan")
+    assert found.returncode == 0, found.stderr
+    assert "runs" in found.stdout
+
+
+def test_a_ray_of_ones_own_comes_to_the_same(spec, straight, tmp_path):
+    words = ("sweep", spec, "--out", tmp_path / "study", "--engine", "ray", "--processes", 2, "--keep-states")
+    found = demoa(*words, env={**os.environ, "RAY_TMPDIR": str(tmp_path)})
+    assert found.returncode == 0, found.stderr
+    assert table(tmp_path / "study") == table(straight)
+    assert outcome(tmp_path / "study") == outcome(straight)
