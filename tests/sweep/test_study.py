@@ -47,7 +47,7 @@ def test_every_combination_is_a_cell_and_every_seed_a_run(tmp_path):
     assert all([run.seed for run in setting.runs] == [0, 1, 2] for setting in marina.settings)
     runs = [run for cell in cells for run in cell.runs]
     assert len({run.id for run in runs}) == len(runs) == 3 * (4 * 2 + 4 * 6)
-    split = [cell for cell in cells if cell.labels["split"] == "non-IID"][0].runs[0].spec
+    split = next(cell for cell in cells if cell.labels["split"] == "non-IID").runs[0].spec
     assert split["task"]["partition"]["name"] == "by_label"
     assert [step["name"] for step in split["aggregation"]["mixing"]] == ["bucketing"]
 

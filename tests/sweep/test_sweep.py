@@ -234,7 +234,7 @@ def test_bad_sweeps_get_one_line(spec, straight, tmp_path):
         ((tmp_path / "none.toml", "--out", tmp_path / "a"), "cannot read"),
         ((spec, "--out", tmp_path / "a", "--budget", "lots"), "such as 10% or 2h"),
         ((spec, "--out", tmp_path / "a", "--engine", "slurm"), "unknown engine 'slurm'"),
-        ((spec, "--out", tmp_path / "a", "--processes", "0"), "--processes must be at least 1"),
+        ((spec, "--out", tmp_path / "a", "--processes", "0"), "--processes must be a whole number, at least 1"),
         ((spec, "--out", tmp_path / "a", "--set", "clients.m=3"), "unknown key in clients 'm'"),
     ]:
         found = demoa("sweep", *words)

@@ -14,7 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from demoa.cli.interrupts import interrupts_held_back
-from demoa.core.errors import ConfigError, unknown_name
+from demoa.core.checks import whole_number
+from demoa.core.errors import unknown_name
+from demoa.core.threads import cores
 from demoa.results.study import StudyFolder
 from demoa.sweep.budget import Scale, find_scale, scaled
 from demoa.sweep.engines import Engine, LocalEngine
@@ -28,14 +30,14 @@ LINE_SECONDS = 30
 
 
 def prepared(
-    path: Path, settings: list[str], budget: str | None, out: Path, slots: int
+    path: Path, settings: list[str], budget: str | None, out: Path, processes: int | None
 ) -> tuple[Study, tuple[Cell, ...]]:
     """Return the study in a file and its cells, made smaller for a budget, if one is given."""
     study = read_study(path, settings)
     cells = expand(study)
     if budget is None:
         return study, cells
-    scale = _scale_before(out, budget) or find_scale(study, cells, budget, slots)
+    scale = _scale_before(out, budget) or find_scale(study, cells, budget, slots_for(processes, cells))
     smaller = replace(scaled(study, cells, scale), scale=scale.plain())
     return smaller, expand(smaller)
 
@@ -59,12 +61,12 @@ def make_engine(name: str, slots: int, processes: int | None) -> Engine:
     return LocalEngine(slots)
 
 
-def slots_for(processes: int | None) -> int:
-    """Return how many runs to play at once."""
-    if processes is not None and processes < 1:
-        raise ConfigError(f"--processes must be at least 1, got {processes}")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return processes or cores
+def slots_for(processes: int | None, cells: tuple[Cell, ...]) -> int:
+    """Return how many runs to play at once: as many as there are cores for their threads, if it is not said."""
+    if processes is not None:
+        return whole_number("--processes", processes, least=1)
+    threads = max(int(cell.runs[0].spec["run"]["threads"]) for cell in cells)
+    return max(1, cores() // threads)
 
 
 def play_sweep(sweep: Sweep, engine: Engine, console: Console) -> bool:
@@ -171,8 +173,8 @@ def sweep_command(
     console: Console,
 ) -> int:
     """Play a study into a folder, or go on with it there; returns the exit code."""
-    slots = slots_for(processes)
-    study, cells = prepared(spec, settings, budget, out, slots)
+    study, cells = prepared(spec, settings, budget, out, processes)
+    slots = slots_for(processes, cells)
     _print_plan(study, cells, console)
     if plan:
         return 0

@@ -28,8 +28,11 @@ def set_threads(count: int | None) -> None:
 
 def get_threads() -> int:
     """Return how many threads the kernels use."""
-    if _chosen is not None:
-        return _chosen
+    return cores() if _chosen is None else _chosen
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

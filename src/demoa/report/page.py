@@ -11,9 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from plotly.offline import get_plotlyjs
-
 import demoa
+from demoa.core.errors import ConfigError
 from demoa.report.figures import save_figure
 from demoa.report.gather import Figure, Layout, Line, figures_of, layout_of
 from demoa.report.style import MARK, colours_of, name_of
@@ -48,11 +47,21 @@ def _page(title: str, content: dict[str, Any]) -> str:
     texts = {
         "title": html.escape(title),
         "style": (parts / "page.css").read_text(),
-        "plotly": get_plotlyjs(),
+        "plotly": _plotly(),
         "data": data,
         "script": (parts / "page.js").read_text(),
     }
     return re.sub(r"@@(\w+)@@", lambda found: texts[found[1]], (parts / "page.html").read_text())
+
+
+def _plotly() -> str:
+    """Return the script that draws the curves; it is put into the page, so that it needs no network."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise ConfigError("a report needs Plotly: pip install 'demoa[study]'") from None
+    script: str = get_plotlyjs()
+    return script
 
 
 def _content(results: Results, layout: Layout, figures: list[Figure], pictures: list[list[Path]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -33,13 +34,13 @@ def load(folder: str | Path, what: str = "runs", library: str = "polars") -> Any
     require(library in LIBRARIES, "library", library, "'polars' or 'pandas'")
     results = read_results(Path(folder))
     columns = _runs(results) if what == "runs" else _rounds(results)
+    try:
+        made = importlib.import_module(library)
+    except ImportError:
+        raise ConfigError(f"data frames need {library}: pip install {library}") from None
     if library == "pandas":
-        import pandas
-
-        return pandas.DataFrame(columns)
-    import polars
-
-    return polars.DataFrame(columns, strict=False, infer_schema_length=None)
+        return made.DataFrame(columns)
+    return made.DataFrame(columns, strict=False, infer_schema_length=None)
 
 
 def export(folder: str | Path, target: str | Path, what: str = "runs") -> int:
