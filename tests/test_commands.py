@@ -48,6 +48,12 @@ def test_the_benchmark_of_whole_rounds_runs(tmp_path):
     assert (tmp_path / "lines.json").stat().st_size > 100
 
 
+def test_the_benchmark_of_sweeps_runs():
+    found = command("benchmarks/sweep.py", "--toy")
+    assert found.returncode == 0, found.stderr
+    assert "processor time of the whole command" in found.stdout
+
+
 @pytest.mark.parametrize("script", ["install", "check", "test", "demo", "benchmark"])
 def test_scripts_are_executable(script):
     assert os.access(ROOT / "scripts" / script, os.X_OK)

@@ -15,7 +15,7 @@ import demoa
 from demoa.core.errors import ConfigError
 from demoa.report.figures import save_figure
 from demoa.report.gather import Figure, Layout, Line, figures_of, layout_of
-from demoa.report.style import MARK, colours_of, name_of
+from demoa.report.style import MARK, colours_of, name_of, said
 from demoa.results.folder import replace_text
 from demoa.results.reader import Results, RunResult, read_results
 
@@ -87,17 +87,20 @@ def _content(results: Results, layout: Layout, figures: list[Figure], pictures: 
             for number, (figure, files) in enumerate(zip(figures, pictures, strict=True))
         ],
         "tuning": _tuning(results),
-        "axes": [{"key": axis, "name": name_of(axis)} for axis in (*results.axes, *results.tuned)],
+        "axes": [
+            {"key": axis, "name": name_of(axis)}
+            for axis in (*results.axes, *results.tuned)
+            if len(results.axes.get(axis, ())) != 1
+        ],
         "runs": [_run(run) for run in results.runs],
     }
 
 
 def _figure(figure: Figure, layout: Layout, files: list[Path], number: int) -> dict[str, Any]:
-    title = ", ".join(f"{name_of(axis)} {name_of(label)}" for axis, label in figure.labels.items())
     colours = colours_of(figure.curves)
     return {
         "id": f"figure-{number + 1}",
-        "title": title,
+        "title": said(figure.labels),
         "rows": [name_of(row) for row in figure.rows],
         "columns": [name_of(column) for column in figure.columns],
         "rowAxis": name_of(layout.rows or ""),
@@ -123,7 +126,7 @@ def _line(line: Line, curve: int) -> dict[str, Any]:
     final = line.final
     return {
         "curve": curve,
-        "setting": ", ".join(f"{name_of(axis)} {label}" for axis, label in line.setting.items()),
+        "setting": said(line.setting),
         "holes": [{"seed": hole.seed, "status": hole.status, "error": hole.error} for hole in line.holes],
         "final": None if final is None else [_short(part) for part in final],
         "judged": line.judged_by,
@@ -149,13 +152,11 @@ def _tuning(results: Results) -> list[dict[str, Any]]:
         cells.setdefault(tuple(run.cell.items()), {}).setdefault(tuple(run.setting.items()), []).append(run)
     maps: dict[tuple[str, ...], dict[str, Any]] = {}
     for cell, settings in cells.items():
-        names = tuple(
-            ", ".join(f"{name_of(axis)} {label}" for axis, label in setting) or "as it is" for setting in settings
-        )
+        names = tuple(said(dict(setting)) for setting in settings)
         found = maps.setdefault(names, {"settings": list(names), "cells": []})
         found["cells"].append(
             {
-                "labels": [name_of(label) for _, label in cell],
+                "name": said({axis: label for axis, label in cell if len(results.axes[axis]) > 1}),
                 "values": [_validated(runs) for runs in settings.values()],
             }
         )

@@ -63,6 +63,25 @@ def name_of(word: str) -> str:
     return NAMES.get(word, word)
 
 
+def said(labels: dict[str, str]) -> str:
+    """Return what some axes are, in words.
+
+    >>> said({"aggregation.rule": "krum", "sampling.p": "0.1"})
+    'Krum, p = 0.1'
+    """
+    return ", ".join(
+        f"{name_of(axis)} = {label}" if _is_number(label) else name_of(label) for axis, label in labels.items()
+    )
+
+
+def _is_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
+
+
 def colours_of(labels: list[str]) -> dict[str, str]:
     """Return a colour for each label: the well-known ones keep theirs, the others take what is free."""
     taken = {label: COLOURS[label] for label in labels if label in COLOURS}

@@ -115,14 +115,14 @@ class Sweep:
         return [(self._names[identity], self._folder.run(identity).error() or "") for identity in failed]
 
     def _queue(self) -> list[tuple[PlannedRun, int]]:
-        """Return what can be begun now, longest first."""
+        """Return what can be begun now, longest first: a run that may pause counts with all that may come after it."""
         waiting = [
             (run, until)
             for found in self._stages.values()
             for run, until in found.pending
             if run.id not in self._running
         ]
-        return sorted(waiting, key=lambda job: -self._work(*job))
+        return sorted(waiting, key=lambda job: -self._work(job[0], job[0].rounds))
 
     def _work(self, run: PlannedRun, until: int) -> float:
         """Return about how many seconds it takes to play a run up to a round; in other units if none was measured."""

@@ -292,7 +292,7 @@ function tuning() {
     const kind = map.cells[0].values.some((found) => found.labelled) ? "accuracy" : "loss";
     const share = shares(values, kind);
     const head = element("tr", {}, sortable("", true), ...map.settings.map((setting) => sortable(setting)));
-    const body = map.cells.map((cell) => element("tr", {}, element("td", {}, cell.labels.join(", ")), ...cell.values.map((found) => {
+    const body = map.cells.map((cell) => element("tr", {}, element("td", {}, cell.name), ...cell.values.map((found) => {
       if (found.value === null) return element("td", { class: "missing", title: found.error, "data-value": "" }, "missing");
       return element("td", { class: found.chosen ? "chosen" : null, style: heat(share(found.value)), "data-value": found.value }, figure(found.value, kind), data.method === "halving" ? element("small", {}, `round ${found.round}`) : null);
     })));

@@ -27,11 +27,15 @@ class RayEngine:
     def __init__(self, slots: int | None) -> None:
         """Take how many jobs can be under way at once; None is one per core of the cluster."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # it would warn about GPUs, here of none
         options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
         if "RAY_ADDRESS" not in os.environ:
             options |= {"num_cpus": slots, "include_dashboard": False}
         path = os.pathsep.join(place for place in sys.path if place)
-        ray.init(runtime_env={"env_vars": {**ONE_THREAD, "PYTHONPATH": path}}, **options)
+        try:
+            ray.init(runtime_env={"env_vars": {**ONE_THREAD, "PYTHONPATH": path}}, **options)
+        except Exception as error:  # whatever may be wrong with a cluster
+            raise ConfigError(f"Ray cannot be used: {first_line(error)}") from error
         self.slots = slots or int(ray.cluster_resources()["CPU"])  # type: ignore[no-untyped-call]
         self._idle: list[Any] = []
         self._busy: dict[Any, tuple[Any, Job]] = {}
