@@ -1,5 +1,6 @@
 """The page of a report, in a real browser."""
 
+import json
 import os
 import shutil
 import time
@@ -10,8 +11,11 @@ from playwright.sync_api import sync_playwright
 
 from demoa.cli.main import main
 from demoa.core.errors import ConfigError
+from demoa.report.gather import figures_of, layout_of
 from demoa.report.page import write_report
+from demoa.results import read_results
 from demoa.results.folder import FORMAT, RunFolder
+from demoa.results.study import StudyFolder
 from tests.made_up import made_up
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -124,6 +128,7 @@ def test_a_missing_run_is_a_visible_hole_with_its_error(report, opened):
 def test_the_spec_of_a_run_is_behind_a_click(report, opened):
     page = opened(report)
     page.locator("table.runs tbody tr").first.click()
+    assert "null" not in page.locator("dialog").inner_text()
     assert '"rounds": 300' in page.locator("dialog pre").inner_text()
     page.get_by_role("button", name="Close").click()
     assert not page.locator("dialog").is_visible()
@@ -187,6 +192,53 @@ def test_runs_that_lie_side_by_side_make_a_report_as_well(tmp_path):
     text = page.read_text()
     assert '"axes":[{"key":"algorithm.name","name":"algorithm"}]' in text
     assert (tmp_path / "figures" / "figure.png").stat().st_size > 10_000
+
+
+def test_runs_that_differ_only_in_an_option_are_not_averaged(tmp_path):
+    small = ["--set", "run.rounds=3", "--set", "run.eval_every=3", "--set", "clients.byzantine=3", "--quiet"]
+    for size in (2, 3):
+        mixing = f"aggregation.mixing=[{{name='bucketing', size={size}}}]"
+        main_quietly("run", "--out", str(tmp_path / f"size{size}"), *small, "--set", mixing)
+    results = read_results(tmp_path)
+    assert results.axes == {"aggregation.mixing": ["bucketing, size 2", "bucketing, size 3"]}
+    shutil.copytree(tmp_path / "size2", tmp_path / "again")
+    assert read_results(tmp_path).axes["folder"] == ["again", "size2", "size3"]
+
+
+def test_runs_that_differ_in_two_things_at_once_show_both(tmp_path):
+    small = ["--set", "run.rounds=3", "--set", "run.eval_every=3", "--quiet"]
+    for algorithm, attack in (("demoa", "alie"), ("fedavg", "ipm")):
+        words = ["--set", f"algorithm.name={algorithm}", "--set", f"attack.name={attack}"]
+        main_quietly("run", "--out", str(tmp_path / algorithm), *small, *words)
+    assert set(read_results(tmp_path).axes) == {"algorithm.name", "attack.name"}
+
+
+@needs_browser
+def test_losses_that_are_not_finite_are_shown_as_such(tmp_path, opened):
+    study = tmp_path / "study.toml"
+    study.write_text(
+        "[spec.task]\ndataset = 'least_squares'\nmodel = 'linear'\n[spec.run]\nrounds = 9\neval_every = 3\n"
+        "[axes]\nalgorithm.name = ['fedavg', 'demoa']\n[tune]\nover.run.lr = [0.01, 0.02]\n"
+    )
+    main_quietly("sweep", str(study), "--out", str(tmp_path / "out"))
+    (chosen, *_) = [run for run in read_results(tmp_path / "out").runs if run.chosen]
+    chosen.folder.finish({**chosen.final, "test_loss": None})
+    page = opened(write_report(tmp_path / "out"))
+    assert page.locator("table.final td.missing").inner_text() == "diverged"
+    assert "Mean validation loss" in page.locator("#tuning").inner_text()
+
+
+@pytest.mark.parametrize("layout", [{"columns": "algorithm.name"}, {"rows": "attack.name"}, {"curves": "split"}, {}])
+def test_any_axis_may_have_any_role(tmp_path, layout):
+    path = made_up(tmp_path / "study", rounds=20)
+    content = StudyFolder(path).content() | {"report": layout}
+    (path / "study.json").write_text(json.dumps(content))
+    results = read_results(path)
+    found = layout_of(results)
+    for role, axis in layout.items():
+        assert getattr(found, role) == axis
+    figures = figures_of(results, found)
+    assert sum(len(panel.lines) for figure in figures for panel in figure.panels) == 16
 
 
 def main_quietly(*words):

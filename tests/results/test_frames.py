@@ -68,3 +68,9 @@ def test_bad_requests_are_refused(study, tmp_path):
         results.load(tmp_path)
     with pytest.raises(OSError, match="cannot write"):
         results.export(study, tmp_path / "none" / "table.csv")
+
+
+def test_what_a_round_takes_as_a_label_stays_a_label(tmp_path):
+    """The attack inf is a word, sampling.p a number."""
+    path = made_up(tmp_path / "study", rounds=10, attacks=("inf", "alie"))
+    assert set(results.load(path, "rounds")["attack.name"].unique()) == {"inf", "alie"}

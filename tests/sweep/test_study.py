@@ -92,6 +92,52 @@ def test_a_study_can_extend_another(tmp_path):
     assert len(expand(made)) == 4
 
 
+def test_an_axis_replaces_that_of_the_parent_and_leaves_its_siblings(tmp_path):
+    parent = """
+[axes]
+attack.name = ["alie", "ipm"]
+clients.n = {from = 12, to = 20, step = 4}
+[axes.split]
+IID = {task.partition = "iid"}
+non-IID = {task.partition = "by_label"}
+"""
+    child = """
+extends = "parent.toml"
+[axes]
+clients.n = {from = 12, to = 20, count = 2}
+split.IID = {task.partition = "iid"}
+"""
+    found = study(tmp_path, child, parent=parent).axes
+    labels = {axis.name: [choice.label for choice in axis.choices] for axis in found}
+    assert labels == {"attack.name": ["alie", "ipm"], "clients.n": ["12", "20"], "split": ["IID"]}
+
+
+def test_what_is_tuned_in_some_cells_may_name_several(tmp_path):
+    text = """
+[axes]
+algorithm.name = ["demoa", "fedcm", "fedavg"]
+[tune]
+over.run.lr = [0.1]
+[[tune.extra]]
+where = {algorithm.name = ["demoa", "fedcm"]}
+over.algorithm.alpha = [0.5, 0.9]
+"""
+    assert [len(cell.settings) for cell in expand(study(tmp_path, text))] == [2, 2, 1]
+
+
+def test_an_empty_list_of_mixings_can_be_excluded(tmp_path):
+    text = 'exclude = [{aggregation.mixing = []}]\n[axes]\naggregation.mixing = [[], ["bucketing"]]\n'
+    assert [cell.labels["aggregation.mixing"] for cell in expand(study(tmp_path, text))] == ["bucketing"]
+
+
+@pytest.mark.parametrize("setting", ["run.lr=1", "attack.z=1", "attack.name=ipm"])
+def test_a_setting_that_an_axis_overrides_is_refused(tmp_path, setting):
+    path = tmp_path / "study.toml"
+    path.write_text('[axes]\nrun.lr = [1]\nattack = ["alie", "ipm"]\n')
+    with pytest.raises(ConfigError, match="would be overridden by the axis"):
+        read_study(path, [setting])
+
+
 def test_words_and_looks_do_not_make_another_study(tmp_path):
     one = study(tmp_path, GRID)
     other = study(tmp_path, 'title = "another title"\n' + GRID + '[report]\nrows = "split"\n')
@@ -108,7 +154,17 @@ WRONG = [
     ("[axes]\nrun.lr = {from = 0.1, to = 1, steps = 3}", "did you mean 'step'"),
     ('[axes]\nrun.lr = {from = 0, to = 1, count = 3, scale = "log"}', "must be above 0"),
     ("[axes]\nrun.rounds = {from = 5, to = 1}", "run.rounds is empty"),
-    ("[axes]\nrun.seed = [0, 1]", r"run.seed is not an axis.*use seeds = \[0, 1\]"),
+    ("[axes]\nrun.seed = [0, 1]", r"run.seed is what runs are repeated over; use seeds = \[0, 1\]"),
+    ("[spec.run]\nseed = 7", r"run.seed is what runs are repeated over; use seeds = \[0, 1\]"),
+    ("[tune]\nover.run.rounds = [10, 20]", "run.rounds cannot be tuned"),
+    ("[axes]\nclients = {}", "axes: clients must be a list or a range"),
+    ("[axes]\nsampling.p = ['x', 0.1]", "in sampling.p = x"),
+    ("[axes]\nsampling.p = [[[0.1]]]", "in sampling.p = 0.1"),
+    ("[axes]\naggregation.rule = ['.mine:Rule']", "'.mine:Rule' cannot be imported"),
+    ("[axes]\ntask.partition = [{name = 'dirichlet', alpha = [1]}]", "in task.partition = dirichlet"),
+    ("seeds = {}", "seeds must be a list or a range"),
+    ("seeds = {a = [1]}", "seeds must be a list or a range"),
+    ("[axes]\nrun.lr = [1]\n[report]\nrows = 'run.lr'\ncurves = 'run.lr'", "report has run.lr twice"),
     ("[axes]\nsplit = [1, 2]", "split is neither a key of the spec"),
     ('[axes.split]\none = {tsk.partition = "iid"}', "unknown section in .*'tsk.partition'"),
     ('[axes]\nattack.name = ["alie", "alien"]', "unknown attack 'alien'.*in attack.name = alien"),

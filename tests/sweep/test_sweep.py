@@ -1,7 +1,9 @@
 """Studies at work: in real processes that are killed, interrupted, fail, and go on."""
 
+import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,13 +12,16 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from demoa import results
 from demoa.cli.main import main
 from demoa.results import RunFolder
 from demoa.results.study import StudyFolder
 from demoa.sweep.grid import expand
+from demoa.sweep.jobs import Ended, Job, perform
 from demoa.sweep.study import read_study
+from demoa.sweep.sweep import Sweep
 
 ROOT = Path(__file__).parents[2]
 DEMOA = [sys.executable, "-c", "from demoa.cli.main import main; main()"]
@@ -162,21 +167,24 @@ def test_halving_chooses_as_well_as_the_grid(straight, spec, tmp_path):
     assert halved == whole
 
 
-def test_interrupt_saves_and_the_same_command_goes_on(spec, straight, tmp_path):
+@pytest.mark.parametrize("events", [2, 7])  # while the first processes are starting; in the middle
+def test_interrupt_saves_and_the_same_command_goes_on(spec, straight, tmp_path, events):
     path = tmp_path / "study"
     words = [*DEMOA, "sweep", str(spec), "--out", str(path)]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(words, start_new_session=True, **quiet)
     try:
         deadline = time.monotonic() + 60
-        while len(StudyFolder(path).journal()) < 5 and time.monotonic() < deadline:
+        while len(StudyFolder(path).journal()) < events and time.monotonic() < deadline:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert "stopped; the same command goes on with it" in process.communicate(timeout=60)[1]
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the command
+        said = process.communicate(timeout=60)[1]
     finally:
         process.kill()
         process.wait()
+    assert said == "demoa: stopped; the same command goes on with it\n"
     assert process.returncode == 130
-    assert [event["outcome"] for event in StudyFolder(path).journal() if event["event"] == "ended"].count("failed") == 0
+    assert "failed" not in [event.get("outcome") for event in StudyFolder(path).journal()]
     assert demoa("sweep", spec, "--out", path).returncode == 0
     assert table(path) == table(straight)
 
@@ -234,6 +242,8 @@ def test_bad_sweeps_get_one_line(spec, straight, tmp_path, capsys):
         ((other, "--out", straight), "holds another study ('Small'); choose another folder with --out"),
         ((spec, "--out", tmp_path / "full"), "is not empty and holds no study"),
         ((spec, "--out", "/proc/study"), "cannot write to /proc/study"),
+        ((spec, "--out", other), "cannot write to"),
+        ((spec, "--out", tmp_path / "a", "--set", "run.lr=1"), "would be overridden by the axis run.lr"),
         ((wrong, "--out", tmp_path / "a"), "unknown key in run 'lrr'; did you mean 'lr'"),
         ((tmp_path / "none.toml", "--out", tmp_path / "a"), "cannot read"),
         ((spec, "--out", tmp_path / "a", "--budget", "lots"), "such as 10% or 2h"),
@@ -248,6 +258,94 @@ def test_bad_sweeps_get_one_line(spec, straight, tmp_path, capsys):
         assert message in said, words
         assert "\n" not in said
         assert not (tmp_path / "a").exists()
+
+
+def test_missing_data_is_said_once(tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text("[axes]\ntask.dataset = ['digits', 'mnist']\n")
+    found = demoa("sweep", study, "--out", tmp_path / "a", env={**os.environ, "DEMOA_DATA": str(tmp_path / "none")})
+    assert found.returncode == 2
+    assert found.stderr.count("\n") == 1
+    assert "demoa data fetch mnist" in found.stderr
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_run_that_an_orphan_brought_to_its_end_is_left_as_it_is(straight, tmp_path):
+    (run, *_) = [row["run"] for row in table(straight) if row["chosen"]]
+    copy = tmp_path / run
+    shutil.copytree(straight / "runs" / run, copy)
+    before = (copy / "records.jsonl").read_bytes()
+    job = Job(run, copy, RunFolder(copy).spec()[1], 120, keep_state=False)
+    assert perform(job, lambda progress: None, lambda: False, {}).outcome == "done"
+    assert (copy / "records.jsonl").read_bytes() == before
+    assert not (copy / "state.safetensors").exists()
+    found = demoa("run", "--resume", copy)
+    assert found.returncode == 2
+    assert "is through, and its server was not kept" in found.stderr
+    assert (copy / "records.jsonl").read_bytes() == before
+
+
+def test_a_job_waits_for_a_run_that_another_process_holds(straight, tmp_path):
+    (run, *_) = [row["run"] for row in table(straight) if row["chosen"]]
+    copy = tmp_path / run
+    shutil.copytree(straight / "runs" / run, copy)
+    job = Job(run, copy, RunFolder(copy).spec()[1], 120, keep_state=True)
+    asked = iter([False, False, True, True])
+    with FileLock(copy / ".lock"):
+        assert perform(job, lambda progress: None, lambda: next(asked), {}).outcome == "stopped"
+    assert RunFolder(copy).error() is None
+
+
+def test_a_full_disk_stops_the_sweep_and_fails_no_run(spec, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("demoa.results.folder.os.replace", full)
+    run = expand(read_study(spec))[0].runs[0]
+    ended = perform(Job(run.id, tmp_path / run.id, run.spec, 120, False), lambda progress: None, lambda: False, {})
+    assert ended.outcome == "no room"
+    assert "No space left on device" in ended.error
+    assert not (tmp_path / run.id / "error.json").exists()
+
+
+class NoRoom:
+    """An engine on a full disk."""
+
+    slots = 2
+
+    def __init__(self):
+        self.jobs, self.stopped = [], False
+
+    def start(self, job):
+        self.jobs.append(job)
+
+    def wait(self, seconds):
+        return [Ended(self.jobs.pop().id, "no room", "cannot write: No space left on device")]
+
+    def stop(self):
+        self.stopped = True
+
+    def close(self):
+        pass
+
+
+def test_a_sweep_without_room_ends_with_one_error(spec, tmp_path):
+    study = read_study(spec)
+    folder = StudyFolder(tmp_path / "study")
+    sweep, engine = Sweep(study, expand(study), folder), NoRoom()
+    sweep.open()
+    with pytest.raises(OSError, match="No space left"):
+        list(sweep.play(engine))
+    folder.close()
+    assert engine.stopped
+    assert sweep.failures() == []
+
+
+def test_a_study_whose_first_file_was_cut_short_can_begin_again(spec, tmp_path):
+    path = tmp_path / "study"
+    path.mkdir()
+    (path / ".study.json.part").write_text("{")
+    assert demoa("sweep", spec, "--out", path, "--set", "run.rounds=6").returncode == 0
 
 
 def test_two_sweeps_do_not_work_in_one_folder(spec, straight, tmp_path):

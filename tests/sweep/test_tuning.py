@@ -2,6 +2,7 @@
 
 import pytest
 
+from demoa.core.errors import ConfigError
 from demoa.sweep.budget import Scale, find_scale, parse_budget, scaled
 from demoa.sweep.grid import Cell, PlannedRun, Setting, expand
 from demoa.sweep.study import Tune, read_study
@@ -68,6 +69,29 @@ def test_a_setting_with_a_failed_seed_is_not_averaged_over_fewer():
     cell = cell_of(2)
     found = stage(Tune("grid"), cell, scored(lambda s, seed, r: 1.0 - s / 2, [90], failed={"0-1"}))
     assert found.chosen is cell.settings[1]
+
+
+def test_a_pause_that_was_settled_stays_settled_when_the_best_fails_later():
+    cell, tune = cell_of(3, seeds=2), Tune("halving")
+
+    def look(run):
+        setting = int(run.id[0])
+        scores = {30: {"validation_accuracy": 1.0 - setting / 10, "validation_loss": 1.0}}
+        return Seen(failed=run.id == "0-0", scores=scores)
+
+    found = stage(tune, cell, look)
+    assert [run.id for run, _ in found.pending] == ["0-1"]
+    assert [setting.labels["lr"] for setting in found.dropped] == ["1", "2"]
+
+
+def test_a_setting_that_diverged_comes_before_one_that_failed():
+    cell = cell_of(2, seeds=1)
+
+    def look(run):
+        failed = run.id == "0-0"
+        return Seen(failed, {} if failed else {90: {"validation_loss": None}})
+
+    assert stage(Tune("grid"), cell, look).chosen is cell.settings[1]
 
 
 def test_ties_go_to_the_lower_loss_then_to_the_first():
@@ -137,6 +161,36 @@ def test_a_budget_of_time_is_measured(study):
     scale = find_scale(study, expand(study), "1s", slots=2)
     assert scale.rounds < 300
     assert find_scale(study, expand(study), "9d", slots=2).method == "grid"
+
+
+def test_a_scaled_study_is_as_large_as_its_budget(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        "[spec.run]\nrounds = 300\n[axes]\nalgorithm.name = ['demoa', 'marina_pp']\n"
+        "[tune]\nover.run.lr = {from = 1, to = 9}\nleast_rounds = 30\n"
+    )
+    study = read_study(path)
+    whole = 2 * 9 * 300
+    for share in (50, 20, 10, 5, 3):
+        cells = expand(study)
+        smaller = scaled(study, cells, find_scale(study, cells, f"{share}%", slots=2))
+        played = 0
+        for cell in expand(smaller):
+            before, alive = 0, len(cell.settings)
+            for rung in (*rungs(smaller.tune, alive, cell.runs[0].rounds), Rung(cell.runs[0].rounds, 1)):
+                played += alive * (rung.rounds - before)
+                before, alive = rung.rounds, rung.keep
+        assert played <= share / 100 * whole
+        assert played > 0.8 * min(share / 100, 704 / 2700) * whole
+
+
+@pytest.mark.parametrize("axis", ["run.rounds = [300]", "run.eval_every = [10, 20]"])
+def test_a_study_that_compares_lengths_is_not_scaled(tmp_path, axis):
+    path = tmp_path / "study.toml"
+    path.write_text(f"[axes]\n{axis}\n")
+    study = read_study(path)
+    with pytest.raises(ConfigError, match="--budget cannot scale a study that compares run"):
+        find_scale(study, expand(study), "10%", slots=2)
 
 
 @pytest.mark.parametrize("text", ["10", "ten", "-5%", "0%", "5 weeks", "1.2.3h", ""])

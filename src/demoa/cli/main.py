@@ -11,7 +11,7 @@ from rich.console import Console
 
 from demoa.cli.compare import compare_runs
 from demoa.cli.listing import list_families
-from demoa.core.errors import ConfigError, DemoaError
+from demoa.core.errors import ConfigError, DemoaError, first_line
 
 app = typer.Typer(
     name="demoa",
@@ -106,7 +106,7 @@ def report(
     from demoa.report.page import write_report
 
     page = write_report(folder, out)
-    console.print(f"{page}; figures in {page.parent / 'figures'}", soft_wrap=True)
+    console.print(f"{page}; figures in {page.parent / 'figures'}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -119,7 +119,7 @@ def export(
     from demoa import results
 
     count = results.export(folder, target, "rounds" if rounds else "runs")
-    console.print(f"{target}: {count} rows", soft_wrap=True)
+    console.print(f"{target}: {count} rows", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -189,4 +189,7 @@ def main(arguments: list[str] | None = None) -> None:
         app(args=arguments)
     except DemoaError as error:
         print(f"demoa: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        print(f"demoa: {error.filename or 'a file'}: {error.strerror or first_line(error)}", file=sys.stderr)
         sys.exit(2)

@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,6 +18,8 @@ from demoa.cli.interrupts import interrupts_held_back
 from demoa.core.checks import whole_number
 from demoa.core.errors import unknown_name
 from demoa.core.threads import cores
+from demoa.experiment.build import make_experiment
+from demoa.experiment.load import spec_from
 from demoa.results.study import StudyFolder
 from demoa.sweep.budget import Scale, find_scale, scaled
 from demoa.sweep.engines import Engine, LocalEngine
@@ -69,6 +72,16 @@ def slots_for(processes: int | None, cells: tuple[Cell, ...]) -> int:
     return max(1, cores() // threads)
 
 
+def check_kinds(cells: tuple[Cell, ...]) -> None:
+    """Build one run of each kind, so that a missing data set or device is said once, and not by every run."""
+    kinds: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        spec = cell.runs[0].spec
+        kinds.setdefault(repr((spec["task"]["dataset"], spec["task"]["model"], spec["run"]["device"])), spec)
+    for spec in kinds.values():
+        make_experiment(spec_from(spec))
+
+
 def play_sweep(sweep: Sweep, engine: Engine, console: Console) -> bool:
     """Play what is left, shown live; returns whether it came to its end. Ctrl-C saves, and it can go on later."""
     begun = time.monotonic()
@@ -80,7 +93,7 @@ def play_sweep(sweep: Sweep, engine: Engine, console: Console) -> bool:
                 stopped = True
                 sweep.stop(engine)
             show.update(sweep.status(engine.slots), time.monotonic() - begun, stopped)
-    return not stopped
+    return sweep.is_over
 
 
 class _Board:
@@ -105,7 +118,7 @@ class _Board:
             played = "starts" if progress is None else f"{progress.round} of {until}"
             if until < run.rounds:
                 played += f" ({run.rounds})"
-            table.add_row(name, played, _figure(progress))
+            table.add_row(Text(name), played, _figure(progress))
         line = Text(_summary(status, seconds), style="bold")
         self._live.update(Group(line, table, Text("stopping after this round...") if stopping else ""))
 
@@ -115,7 +128,7 @@ class _Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._said = 0.0
+        self._said, self._stopping = 0.0, False
 
     def __enter__(self) -> _Lines:
         return self
@@ -125,9 +138,9 @@ class _Lines:
 
     def update(self, status: Status, seconds: float, stopping: bool) -> None:
         """Say how far the sweep is, if it was not said a moment ago."""
-        if seconds - self._said > LINE_SECONDS or stopping:
-            self._said = seconds
-            self._console.print(_summary(status, seconds), soft_wrap=True, highlight=False)
+        if seconds - self._said > LINE_SECONDS or stopping > self._stopping:
+            self._said, self._stopping = seconds, stopping
+            self._console.print(_summary(status, seconds), soft_wrap=True, highlight=False, markup=False)
 
 
 def _summary(status: Status, seconds: float) -> str:
@@ -178,12 +191,15 @@ def sweep_command(
     _print_plan(study, cells, console)
     if plan:
         return 0
+    check_kinds(cells)
     folder = StudyFolder(out)
     sweep = Sweep(study, cells, folder, keep_states=keep_states)
     made = make_engine(engine, slots, processes)
     try:
         sweep.open(retry=retry)
         ended = play_sweep(sweep, made, console)
+    except KeyboardInterrupt:  # the second one: no more is shown, and what is under way still ends its round
+        ended = False
     finally:
         made.close()
         folder.close()
@@ -197,7 +213,9 @@ def sweep_command(
         print(f"demoa: {len(failures)} runs failed; try them again with --retry", file=sys.stderr)
     status = sweep.status(slots)
     dropped = f", {status.left_out} dropped by halving on the way" if status.left_out else ""
-    console.print(f"{status.done} runs are through{dropped}. Read them: demoa report {out}", soft_wrap=True)
+    console.print(
+        f"{status.done} runs are through{dropped}. Read them: demoa report {out}", soft_wrap=True, markup=False
+    )
     return 1 if failures else 0
 
 

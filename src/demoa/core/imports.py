@@ -26,7 +26,7 @@ def imported(kind: str, path: str) -> Any:
     module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever the code of others may raise when it is imported
         raise ConfigError(
             f"{kind} {path!r} cannot be imported: {error}; write package.module:name, of a module that Python finds "
             "(set PYTHONPATH to its folder)"

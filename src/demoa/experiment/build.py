@@ -181,7 +181,8 @@ def _with_defaults(variant: Variant, family: Mapping[str, Callable[..., Any]], s
 
 def _dataset(spec: Spec, device: torch.device, loaded: Loaded) -> Dataset:
     variant = spec.task.dataset
-    key = repr((variant, spec.seed("data"), device))
+    draws = is_import_path(variant.name)  # data of one's own may draw from torch; all other data is what it is
+    key = repr((variant, spec.seed("data") if draws else None, device))
     if key not in loaded:
         with seeded_torch(spec.seed("data"), "dataset"):  # for data of one's own that draws from torch
             loaded[key] = load_dataset(variant.name, variant.options).to(device)

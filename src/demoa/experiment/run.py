@@ -54,6 +54,8 @@ def take_up(experiment: Experiment, folder: RunFolder) -> None:
     identity, _ = folder.spec()
     if identity != run_id(experiment.resolved):
         raise StoreError(f"{folder.path} holds another run than this spec describes; use another folder")
+    if folder.final() is not None and not folder.state.exists():
+        raise StoreError(f"{folder.path} is through, and its server was not kept; there is nothing to resume")
     if folder.state.exists():
         experiment.federation.server.load(folder.state)
     folder.keep_records(experiment.federation.server.round)

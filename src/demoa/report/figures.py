@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from demoa.core.errors import ConfigError, StoreError
-from demoa.report.gather import Figure, Line, Panel, figures_of, layout_of
-from demoa.report.style import MARK, colours_of, name_of
+from demoa.report.gather import Figure, Panel, band, figures_of, layout_of, missing
+from demoa.report.style import MARK, colours_of, dashes_of, name_of
 from demoa.results import RunFolder
 from demoa.results.reader import side_by_side
 
@@ -28,6 +29,8 @@ DPI = 200
 PANEL_INCHES = (1.9, 1.7)
 LEGEND_INCHES = 1.6
 """How wide an entry of the legend is."""
+NOTE_LETTERS = 60
+"""How much of an error stands in a panel; all of it is in the page."""
 
 
 def save_figure(figure: Figure, metrics: tuple[str, ...], targets: list[Path]) -> None:
@@ -74,11 +77,13 @@ def draw(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
                 axis.set_axis_off()
                 continue
             _draw_panel(axis, panel, metric, colours)
-            if line == 0:
+            above = [there for there, _ in rows[:line] if (there, column) in by_place]
+            if not above:
                 axis.set_title(name_of(column), fontsize=9)
             if line == len(rows) - 1:
                 axis.set_xlabel("round")
-        axes[line, 0].set_ylabel("\n".join(filter(None, [name_of(row), name_of(metric)])))
+            if not any((row, before) in by_place for before in figure.columns[:place]):
+                axis.set_ylabel("\n".join(filter(None, [name_of(row), name_of(metric)])))
     _legend(canvas, figure, colours)
     return canvas
 
@@ -86,19 +91,20 @@ def draw(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
 def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str]) -> None:
     factor = 100 if metric == "accuracy" else 1
     said = []
+    dashes = dashes_of(list(colours))
     for line in panel.lines:
         colour = colours[line.label]
         mean = line.mean(metric)
         if mean is not None:
-            rounds, values, spread = (np.array(part, float) for part in mean)
-            axis.plot(rounds, factor * values, color=colour, lw=1.3)
+            rounds, values, spread = mean
+            axis.plot(rounds, factor * np.array(values), color=colour, ls=dashes[line.label], lw=1.3)
             if len(line.runs) > 1:
-                band = factor * (values - spread), factor * (values + spread)
-                axis.fill_between(rounds, *band, color=colour, alpha=0.18, lw=0)
+                edges = np.array([band(*both, metric) for both in zip(values, spread, strict=True)]).T
+                axis.fill_between(rounds, *factor * edges, color=colour, alpha=0.18, lw=0)
             continue
         for seen in line.by_seed(metric).values():
             axis.plot(*np.array(seen, float).T * np.array([[1], [factor]]), color=colour, lw=0.7, ls=":")
-        said.append(f"{name_of(line.label)}: {_missing(line)}")
+        said.append(textwrap.shorten(f"{name_of(line.label)}: {missing(line)}", NOTE_LETTERS, placeholder="..."))
     ticks = sorted({number for line in panel.lines for each in line.majority.values() for number in each})
     axis.vlines(ticks, 0, 0.035, color=MARK, lw=0.6, transform=axis.get_xaxis_transform())
     axis.set(**({"ylim": (0, 101)} if metric == "accuracy" else {"yscale": "log"}))
@@ -109,13 +115,11 @@ def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str]) -
         axis.text(0.03, 0.06, "\n".join(said), transform=axis.transAxes, fontsize=5.5, color="#b00020", va="bottom")
 
 
-def _missing(line: Line) -> str:
-    seeds = ", ".join(str(hole.seed) for hole in line.holes)
-    return f"seed {seeds} {line.holes[0].status}" if line.holes else "nothing measured"
-
-
 def _legend(canvas: Canvas, figure: Figure, colours: dict[str, str]) -> None:
-    handles = [Line2D([], [], color=colours[curve], lw=1.6, label=name_of(curve)) for curve in figure.curves]
+    dashes = dashes_of(figure.curves)
+    handles = [
+        Line2D([], [], color=colours[curve], ls=dashes[curve], lw=1.6, label=name_of(curve)) for curve in figure.curves
+    ]
     if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
         handles.append(Line2D([], [], color=MARK, marker="|", ls="none", label="Byzantine-majority round"))
     room = max(1, int(canvas.get_figwidth() / LEGEND_INCHES))

@@ -6,14 +6,11 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from demoa.results.reader import Results, RunResult
 
-MEASURED = ("accuracy", "loss")
-"""Metrics that are measured now and then; the others come with every round, and are averaged in between."""
 ROWS = ("split", "task.partition.name", "task.partition")
 COLUMNS = ("attack.name", "attack")
 CURVES = ("algorithm.name", "algorithm")
@@ -39,15 +36,18 @@ class Line:
 
     def by_seed(self, metric: str) -> dict[int, list[tuple[int, float]]]:
         """Return (round, value) for each seed, as far as there are any."""
-        return {run.seed: points(run, metric) for run in self.runs if run.records}
+        found = {run.seed: run.history.points.get(metric, []) for run in self.runs}
+        return {seed: points for seed, points in found.items() if points}
 
     def mean(self, metric: str) -> tuple[list[int], list[float], list[float]] | None:
         """Return rounds, mean and standard deviation over all seeds; None if a run is missing."""
         if self.holes:
             return None
         found = list(self.by_seed(metric).values())
+        if not found or len(found) < len(self.runs):
+            return None
         rounds = [number for number, _ in found[0]]
-        if not rounds or any([number for number, _ in each] != rounds for each in found):
+        if any([number for number, _ in each] != rounds for each in found):
             return None
         values = np.array([[value for _, value in each] for each in found])
         spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
@@ -74,7 +74,28 @@ class Line:
     @property
     def majority(self) -> dict[int, list[int]]:
         """The Byzantine-majority rounds, by seed."""
-        return {run.seed: [record["round"] for record in run.records if record["majority"]] for run in self.runs}
+        return {run.seed: run.history.majority for run in self.runs}
+
+
+def missing(line: Line) -> str:
+    """Return what a line lacks, in words."""
+    groups: dict[str, list[str]] = {}
+    for hole in line.holes:
+        groups.setdefault(f"{hole.status}: {hole.error}" if hole.error else hole.status, []).append(str(hole.seed))
+    if not groups:
+        return "ended with a loss that is not finite"
+    return "; ".join(f"seed {', '.join(seeds)} {why}" for why, seeds in groups.items())
+
+
+def band(mean: float, deviation: float, metric: str) -> tuple[float, float]:
+    """Return the edges of a band of one standard deviation; on a log scale the lower one as far below as the upper.
+
+    >>> band(0.5, 0.1, "accuracy"), band(2.0, 2.0, "loss")
+    ((0.4, 0.6), (1.0, 4.0))
+    """
+    if metric == "accuracy" or mean <= 0:
+        return mean - deviation, mean + deviation
+    return mean * mean / (mean + deviation), mean + deviation
 
 
 @dataclass(frozen=True)
@@ -107,34 +128,19 @@ class Layout:
     metrics: tuple[str, ...]
 
 
-def points(run: RunResult, metric: str) -> list[tuple[int, float]]:
-    """Return (round, value) of a run; what is not a number, such as the loss after an overflow, is NaN."""
-    found: list[tuple[int, float]] = []
-    between: list[float] = []
-    for record in run.records:
-        if metric in MEASURED:
-            if metric in record:
-                found.append((record["round"], _number(record[metric])))
-            continue
-        if record.get(metric) is not None:
-            between.append(record[metric])
-        if "loss" in record:
-            found.append((record["round"], float(np.mean(between)) if between else float("nan")))
-            between = []
-    return found
-
-
 def layout_of(results: Results) -> Layout:
     """Return which axis is what: as the study says, or as the paper has it."""
-    free = list(results.axes)
     said = results.layout
+    free = [axis for axis in results.axes if axis not in said.values()]
 
     def take(kind: str, usual: Iterable[str]) -> str | None:
-        wanted = [said[kind]] if kind in said else [axis for axis in usual if axis in free]
-        if not wanted:
-            return None
-        free.remove(wanted[0])
-        return str(wanted[0])
+        if kind in said:
+            return str(said[kind])
+        for axis in usual:
+            if axis in free:
+                free.remove(axis)
+                return axis
+        return None
 
     curves = take("curves", CURVES)
     columns = take("columns", COLUMNS)
@@ -146,10 +152,8 @@ def layout_of(results: Results) -> Layout:
         columns = several.pop(0)
     metrics = said.get("metrics", [])
     if not metrics:
-        labelled = any("accuracy" in record for run in results.runs[:1] for record in run.records) or any(
-            "test_accuracy" in run.final for run in results.runs
-        )
-        metrics = ["accuracy"] if labelled else ["loss"]
+        labelled = any("test_accuracy" in run.final or "accuracy" in run.history.points for run in results.runs)
+        metrics = ["accuracy" if labelled else "loss"]
     return Layout(rows, columns, curves, tuple(metrics if isinstance(metrics, list) else [metrics]))
 
 
@@ -202,7 +206,3 @@ def _lines(results: Results) -> dict[tuple[tuple[str, str], ...], Line]:
 
 def _key(cell: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(cell.items()))
-
-
-def _number(value: Any) -> float:
-    return float("nan") if value is None else float(value)

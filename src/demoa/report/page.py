@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import re
 from datetime import UTC, datetime
 from importlib import resources
@@ -14,14 +15,15 @@ from typing import Any
 import demoa
 from demoa.core.errors import ConfigError
 from demoa.report.figures import save_figure
-from demoa.report.gather import Figure, Layout, Line, figures_of, layout_of
-from demoa.report.style import MARK, colours_of, name_of, said
+from demoa.report.gather import Figure, Layout, Line, band, figures_of, layout_of, missing
+from demoa.report.style import MARK, colours_of, dashes_of, name_of, said
 from demoa.results.folder import replace_text
-from demoa.results.reader import Results, RunResult, read_results
+from demoa.results.reader import METRICS, Results, RunResult, read_results
 
-METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
 DIGITS = 5
 """How exact a curve is in the page."""
+DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
+"""Kinds of lines, as Plotly calls them."""
 
 
 def write_report(folder: Path, target: Path | None = None) -> Path:
@@ -43,7 +45,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
 
 def _page(title: str, content: dict[str, Any]) -> str:
     parts = resources.files("demoa.report") / "assets"
-    data = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    data = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     texts = {
         "title": html.escape(title),
         "style": (parts / "page.css").read_text(),
@@ -97,7 +99,7 @@ def _content(results: Results, layout: Layout, figures: list[Figure], pictures: 
 
 
 def _figure(figure: Figure, layout: Layout, files: list[Path], number: int) -> dict[str, Any]:
-    colours = colours_of(figure.curves)
+    colours, dashes = colours_of(figure.curves), dashes_of(figure.curves)
     return {
         "id": f"figure-{number + 1}",
         "title": said(figure.labels),
@@ -106,7 +108,9 @@ def _figure(figure: Figure, layout: Layout, files: list[Path], number: int) -> d
         "rowAxis": name_of(layout.rows or ""),
         "columnAxis": name_of(layout.columns or ""),
         "curveAxis": name_of(layout.curves or ""),
-        "curves": [{"name": name_of(curve), "colour": colours[curve]} for curve in figure.curves],
+        "curves": [
+            {"name": name_of(curve), "colour": colours[curve], "dash": DASHES[dashes[curve]]} for curve in figure.curves
+        ],
         "panels": [
             {
                 "row": figure.rows.index(panel.row),
@@ -127,20 +131,40 @@ def _line(line: Line, curve: int) -> dict[str, Any]:
     return {
         "curve": curve,
         "setting": said(line.setting),
-        "holes": [{"seed": hole.seed, "status": hole.status, "error": hole.error} for hole in line.holes],
+        "missing": missing(line) if line.holes or final is None else None,
+        "holes": [hole.seed for hole in line.holes],
         "final": None if final is None else [_short(part) for part in final],
         "judged": line.judged_by,
         "collapsed": line.collapsed,
         "majority": line.majority,
         "runs": [run.id for run in line.runs],
-        "seeds": {
-            metric: [
-                {"seed": seed, "x": [number for number, _ in found], "y": [_short(value) for _, value in found]}
-                for seed, found in line.by_seed(metric).items()
-            ]
-            for metric in METRICS
-        },
+        "curvesOf": {metric: _curves(line, metric) for metric in METRICS},
     }
+
+
+def _curves(line: Line, metric: str) -> dict[str, Any]:
+    """Return the mean of a line with its band, and each of its seeds."""
+    factor = 100 if metric == "accuracy" else 1
+    found = line.mean(metric)
+    mean = None
+    if found is not None:
+        rounds, values, spread = found
+        edges = [band(*both, metric) for both in zip(values, spread, strict=True)]
+        mean = {
+            "x": rounds,
+            "y": _scaled(values, factor),
+            "low": _scaled([low for low, _ in edges], factor),
+            "high": _scaled([high for _, high in edges], factor),
+        }
+    seeds = [
+        {"seed": seed, "x": [number for number, _ in points], "y": _scaled([value for _, value in points], factor)}
+        for seed, points in line.by_seed(metric).items()
+    ]
+    return {"mean": mean, "seeds": seeds}
+
+
+def _scaled(values: list[float], factor: int) -> list[Any]:
+    return [_short(factor * value) for value in values]
 
 
 def _tuning(results: Results) -> list[dict[str, Any]]:
@@ -160,6 +184,8 @@ def _tuning(results: Results) -> list[dict[str, Any]]:
                 "values": [_validated(runs) for runs in settings.values()],
             }
         )
+    for found in maps.values():
+        found["labelled"] = any(value.get("labelled") for cell in found["cells"] for value in cell["values"])
     return [found for names, found in maps.items() if len(names) > 1]
 
 
@@ -182,7 +208,8 @@ def _validated(runs: list[RunResult]) -> dict[str, Any]:
     known = [value for value in found if value is not None]
     value = sum(known) / len(known) if len(known) == len(found) else None
     labelled = "validation_accuracy" in scores[0][last]
-    return {"value": _short(value), "round": last, "labelled": labelled, "chosen": bool(runs[0].chosen)}
+    facts = {"round": last, "labelled": labelled, "chosen": bool(runs[0].chosen)}
+    return {"value": _short(value), "error": None if value is not None else "its loss is not finite", **facts}
 
 
 def _run(run: RunResult) -> dict[str, Any]:
@@ -195,7 +222,7 @@ def _run(run: RunResult) -> dict[str, Any]:
         "error": run.error,
         "chosen": run.chosen,
         "seconds": run.seconds,
-        "spec": run.spec,
+        "spec": _plain(run.spec),
         **{name: _short(run.final.get(name)) for name in kept},
     }
 
@@ -204,7 +231,16 @@ def _short(value: Any) -> Any:
     """Return a number with no more digits than a picture shows; what is not finite is None."""
     if not isinstance(value, float):
         return value
-    return None if value != value or abs(value) == float("inf") else float(f"{value:.{DIGITS}g}")
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """Return a spec as JSON holds it, whatever options parts of one's own have."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _stem(figure: Figure, number: int, count: int) -> str:

@@ -88,3 +88,9 @@ def colours_of(labels: list[str]) -> dict[str, str]:
     free = [colour for colour in OTHER_COLOURS if colour not in taken.values()] or list(OTHER_COLOURS)
     others = [label for label in labels if label not in COLOURS]
     return taken | {label: free[place % len(free)] for place, label in enumerate(others)}
+
+
+def dashes_of(labels: list[str]) -> dict[str, str]:
+    """Return a kind of line for each label: solid, until there are no more colours."""
+    kinds = ("solid", "dashed", "dotted")
+    return {label: kinds[place // len(OTHER_COLOURS) % len(kinds)] for place, label in enumerate(labels)}

@@ -42,6 +42,8 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / "records.jsonl").write_text("")
             self._write("spec.json", {"format": FORMAT, "id": identity, "spec": resolved})  # last: now it is a run
+        except StoreError:
+            raise
         except OSError as error:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}; choose another folder") from error
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from demoa.core.checks import require
 from demoa.core.errors import ConfigError, StoreError
-from demoa.results.reader import Results, flat_spec, read_results
+from demoa.results.labels import flat_spec
+from demoa.results.reader import Results, RunResult, read_results
 
 KINDS = ("runs", "rounds")
 LIBRARIES = ("polars", "pandas")
 
-Columns = dict[str, list[Any]]
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 def load(folder: str | Path, what: str = "runs", library: str = "polars") -> Any:
@@ -33,14 +34,20 @@ def load(folder: str | Path, what: str = "runs", library: str = "polars") -> Any
     require(what in KINDS, "what", what, "'runs' or 'rounds'")
     require(library in LIBRARIES, "library", library, "'polars' or 'pandas'")
     results = read_results(Path(folder))
-    columns = _runs(results) if what == "runs" else _rounds(results)
     try:
         made = importlib.import_module(library)
     except ImportError:
         raise ConfigError(f"data frames need {library}: pip install {library}") from None
+    numbers = _number_axes(results)
+    if what == "runs":
+        return _frame(made, [_run_row(run, numbers) for run in results.runs])
+    # Frame by frame, as the rows of all runs together would take many times their memory.
+    parts = [_frame(made, rows) for run in results.runs if (rows := _round_rows(run, numbers))]
+    if not parts:
+        return _frame(made, [])
     if library == "pandas":
-        return made.DataFrame(columns)
-    return made.DataFrame(columns, strict=False, infer_schema_length=None)
+        return made.concat(parts, ignore_index=True)
+    return made.concat(parts, how="diagonal_relaxed")
 
 
 def export(folder: str | Path, target: str | Path, what: str = "runs") -> int:
@@ -72,35 +79,33 @@ def _json(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _runs(results: Results) -> Columns:
-    rows = []
-    for run in results.runs:
-        facts = {"run": run.id, "status": run.status, "error": run.error, "chosen": run.chosen, "seconds": run.seconds}
-        labels = _typed(run.cell | run.setting)
-        rows.append(facts | labels | {"run.seed": run.seed} | flat_spec(run.spec) | run.final)
-    return _columns(rows)
-
-
-def _rounds(results: Results) -> Columns:
-    rows = []
-    for run in results.runs:
-        shared = {"run": run.id, "chosen": run.chosen, **_typed(run.cell | run.setting), "run.seed": run.seed}
-        rows += [shared | record | {"rejected": _json(record.get("rejected"))} for record in run.records]
-    return _columns(rows)
-
-
-def _typed(labels: dict[str, str]) -> dict[str, Any]:
-    """Return the labels of axes, as numbers where they are numbers."""
-
-    def value(label: str) -> Any:
-        for kind in (int, float):
-            with contextlib.suppress(ValueError):
-                return kind(label)
-        return label
-
-    return {axis: value(label) for axis, label in labels.items()}
-
-
-def _columns(rows: list[dict[str, Any]]) -> Columns:
+def _frame(library: Any, rows: list[dict[str, Any]]) -> Any:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return {name: [row.get(name) for row in rows] for name in names}
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    options = {"strict": False, "infer_schema_length": None} if library.__name__ == "polars" else {}
+    return library.DataFrame(columns, **options)
+
+
+def _run_row(run: RunResult, numbers: set[str]) -> dict[str, Any]:
+    facts = {"run": run.id, "status": run.status, "error": run.error, "chosen": run.chosen, "seconds": run.seconds}
+    labels = _typed(run.cell | run.setting, numbers)
+    return facts | labels | flat_spec(run.spec) | labels | {"run.seed": run.seed} | run.final
+
+
+def _round_rows(run: RunResult, numbers: set[str]) -> list[dict[str, Any]]:
+    shared = {"run": run.id, "chosen": run.chosen, **_typed(run.cell | run.setting, numbers), "run.seed": run.seed}
+    return [shared | record | {"rejected": _json(record.get("rejected"))} for record in run.records]
+
+
+def _number_axes(results: Results) -> set[str]:
+    """Return the axes whose labels are all numbers."""
+    labels: dict[str, set[str]] = {}
+    for run in results.runs:
+        for axis, label in (run.cell | run.setting).items():
+            labels.setdefault(axis, set()).add(label)
+    return {axis for axis, found in labels.items() if all(NUMBER.fullmatch(label) for label in found)}
+
+
+def _typed(labels: dict[str, str], numbers: set[str]) -> dict[str, Any]:
+    """Return the labels of axes, as numbers where they are numbers."""
+    return {axis: json.loads(label) if axis in numbers else label for axis, label in labels.items()}

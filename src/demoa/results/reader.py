@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +9,22 @@ from typing import Any
 
 from demoa.core.errors import ConfigError
 from demoa.results.folder import Record, RunFolder
+from demoa.results.labels import flat_spec, label
 from demoa.results.study import StudyFolder
+
+METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
+"""What a run is drawn by. The first two are measured now and then; the others come with every round."""
+
+
+@dataclass(frozen=True)
+class History:
+    """A run as it is drawn: the Byzantine-majority rounds, and (round, value) for each metric that it has.
+
+    A metric that comes with every round is averaged since the point before.
+    """
+
+    majority: list[int]
+    points: dict[str, list[tuple[int, float]]]
 
 
 @dataclass(frozen=True)
@@ -49,10 +63,15 @@ class RunResult:
         """The final figures; empty if there are none."""
         return self.folder.final() or {}
 
-    @cached_property
+    @property
     def records(self) -> list[Record]:
         """The record of each round; empty if the run never began."""
         return self.folder.records() if (self.folder.path / "records.jsonl").exists() else []
+
+    @cached_property
+    def history(self) -> History:
+        """What is drawn of the run; a small part of its records."""
+        return _history(self.records)
 
 
 @dataclass(frozen=True)
@@ -92,25 +111,27 @@ def read_results(path: Path) -> Results:
     return side_by_side(path.resolve().name, [RunFolder(each) for each in folders])
 
 
-def flat_spec(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a spec as one level of dotted keys; a variant stands under its section's name.
+def _history(records: list[Record]) -> History:
+    points: dict[str, list[tuple[int, float]]] = {metric: [] for metric in METRICS}
+    between: dict[str, list[float]] = {metric: [] for metric in METRICS[2:]}
+    for record in records:
+        for metric, values in between.items():
+            if record.get(metric) is not None:
+                values.append(record[metric])
+        if "loss" not in record:
+            continue
+        for metric in METRICS[:2]:
+            if metric in record:
+                points[metric].append((record["round"], _number(record[metric])))
+        for metric, values in between.items():
+            points[metric].append((record["round"], sum(values) / len(values) if values else float("nan")))
+            values.clear()
+    measured = {metric: found for metric, found in points.items() if any(value == value for _, value in found)}
+    return History([record["round"] for record in records if record.get("majority")], measured)
 
-    >>> flat_spec({"run": {"lr": 0.1}, "attack": {"name": "alie", "z": None}})
-    {'run.lr': 0.1, 'attack.name': 'alie', 'attack.z': None}
-    """
-    found: dict[str, Any] = {}
-    for key, value in spec.items():
-        if isinstance(value, Mapping):
-            found |= flat_spec(value, f"{prefix}{key}.")
-        elif isinstance(value, list | tuple):
-            found[prefix + key] = " + ".join(_word(item) for item in value) or "none"
-        else:
-            found[prefix + key] = value
-    return found
 
-
-def _word(item: Any) -> str:
-    return str(item["name"]) if isinstance(item, Mapping) else str(item)
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
 
 
 def _study(folder: StudyFolder) -> Results:
@@ -166,35 +187,38 @@ def side_by_side(title: str, folders: list[RunFolder]) -> Results:
     """Return runs that no study made: what differs between their specs is what is compared."""
     specs = [flat_spec(folder.spec()[1]) for folder in folders]
     keys = [key for key in dict.fromkeys(key for spec in specs for key in spec) if key != "run.seed"]
-    columns = {key: [_label(spec.get(key, "-")) for spec in specs] for key in sorted(keys, key=_names_first)}
+    columns = {key: [label(spec.get(key, "-")) for spec in specs] for key in sorted(keys, key=_names_first)}
     axes: dict[str, list[str]] = {}
     for key, column in columns.items():
-        follows = any(len(set(zip(columns[other], column, strict=True))) == len(axes[other]) for other in axes)
-        if (
-            len(set(column)) > 1 and not follows
-        ):  # the options of an algorithm change with its name: no axis of their own
+        if len(set(column)) > 1 and not any(_follows(key, column, axis, columns[axis]) for axis in axes):
             axes[key] = list(dict.fromkeys(column))
-    axes = axes or {"algorithm.name": columns["algorithm.name"][:1]}
+    axes = axes or {"algorithm.name": columns.get("algorithm.name", ["-"])[:1]}
+    cells = [{axis: columns[axis][place] if axis in columns else "-" for axis in axes} for place in range(len(folders))]
+    seeds = [int(spec.get("run.seed", 0)) for spec in specs]
+    if len({(*cell.values(), seed) for cell, seed in zip(cells, seeds, strict=True)}) < len(folders):
+        axes["folder"] = [folder.path.name for folder in folders]  # the same run twice: each is a curve of its own
+        cells = [cell | {"folder": name} for cell, name in zip(cells, axes["folder"], strict=True)]
     runs = [
         RunResult(
             id=folder.spec()[0],
-            cell={key: _label(spec.get(key, "-")) for key in axes},
+            cell=cell,
             setting={},
-            seed=int(spec["run.seed"]),
+            seed=seed,
             chosen=True,
             status=_status(folder, True),
             error=folder.error(),
             folder=folder,
         )
-        for folder, spec in zip(folders, specs, strict=True)
+        for folder, cell, seed in zip(folders, cells, seeds, strict=True)
     ]
-    seeds = tuple(sorted({run.seed for run in runs}))
-    return Results(title, "", (), axes, seeds, (), "grid", tuple(runs))
+    return Results(title, "", (), axes, tuple(sorted(set(seeds))), (), "grid", tuple(runs))
 
 
 def _names_first(key: str) -> bool:
     return not key.endswith(".name")
 
 
-def _label(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _follows(key: str, column: list[str], axis: str, labels: list[str]) -> bool:
+    """Say whether a key is only an option that comes with the name of its variant, such as algorithm.alpha."""
+    same = key.rpartition(".")[0] == axis.rpartition(".")[0] and axis.endswith(".name")
+    return same and len(set(zip(labels, column, strict=True))) == len(set(labels))

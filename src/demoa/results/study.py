@@ -37,20 +37,28 @@ class StudyFolder:
         Raises:
             ConfigError: The folder holds something else, or another process is at work in it.
         """
-        before = self.content() if (self.path / "study.json").exists() else None
-        if before is not None and before["id"] != content["id"]:
-            title = before["title"]
-            raise ConfigError(f"{self.path} holds another study ({title!r}); choose another folder with --out")
-        if before is None and self.path.exists() and any(entry.name != ".lock" for entry in self.path.iterdir()):
-            raise ConfigError(f"{self.path} is not empty and holds no study; choose another folder with --out")
         try:
+            self._check(content)  # before anything is written, and again once no one else writes
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=5)
+            self._check(content)
             self._write("study.json", {"format": FORMAT, **content})
         except Timeout:
             raise ConfigError(f"another process is at work in {self.path}; wait for it, or stop it") from None
+        except StoreError:
+            raise
         except OSError as error:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}; choose another folder") from error
+
+    def _check(self, content: Record) -> None:
+        """Raise ConfigError if the folder holds something other than this study."""
+        if (self.path / "study.json").exists():
+            before = self.content()
+            if before["id"] != content["id"]:
+                title = before["title"]
+                raise ConfigError(f"{self.path} holds another study ({title!r}); choose another folder with --out")
+        elif self.path.exists() and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
+            raise ConfigError(f"{self.path} is not empty and holds no study; choose another folder with --out")
 
     def close(self) -> None:
         """Let the folder go."""

@@ -13,6 +13,7 @@ import numpy as np
 from demoa.core.checks import real_number, whole_number
 from demoa.core.errors import ConfigError, unknown_name
 from demoa.experiment.spec import Spec
+from demoa.results.labels import label
 
 SECTIONS = tuple(field.name for field in dataclasses.fields(Spec))
 RANGE_KEYS = ("from", "to", "step", "count", "scale")
@@ -80,35 +81,22 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def label(value: Any) -> str:
-    """Return what a value is called in tables and pictures.
-
-    >>> label(0.1), label(["bucketing"]), label({"name": "dirichlet", "alpha": 0.3})
-    ('0.1', 'bucketing', 'dirichlet, alpha 0.3')
-    """
-    if isinstance(value, Mapping):
-        options = [f"{key} {label(item)}" for key, item in value.items() if key != "name"]
-        return ", ".join([str(value.get("name", "")), *options])
-    if isinstance(value, list | tuple):
-        return " + ".join(label(item) for item in value) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the keys below a section, with their lists or ranges."""
-    if isinstance(value, Mapping) and not _is_range(value):
+    if isinstance(value, Mapping) and value and not is_range(value):
         for key, inner in value.items():
             yield from _leaves(f"{name}.{key}", inner)
     else:
         yield name, value
 
 
-def _is_range(value: Mapping[str, Any]) -> bool:
+def is_range(value: Mapping[str, Any]) -> bool:
+    """Say whether a table is a range of values, and not a section or a group."""
     return "from" in value or "to" in value
 
 
 def _key_axis(key: str, value: Any, where: str) -> Axis:
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and is_range(value):
         value = _range(f"{where}: {key}", value)
     if not isinstance(value, list):
         raise ConfigError(f"{where}: {key} must be a list or a range, such as [1, 2] or {{from = 1, to = 2}}")
@@ -157,7 +145,8 @@ def _range(what: str, table: Mapping[str, Any]) -> list[Any]:
         if scale == "log" and min(start, stop) <= 0:
             raise ConfigError(f"{what}: a range on a log scale must be above 0")
         spread = (np.geomspace if scale == "log" else np.linspace)(start, stop, count)
-        return [float(f"{value:.12g}") for value in spread]
+        values = [float(f"{value:.12g}") for value in spread]
+        return [int(value) for value in values] if whole and all(value.is_integer() for value in values) else values
     if scale == "log":
         raise ConfigError(f"{what}: a range on a log scale needs a count")
     step = real_number(f"{what}.step", table.get("step", 1), "a number")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 import time
 from dataclasses import asdict, dataclass, replace
@@ -55,6 +56,9 @@ def parse_budget(text: str) -> tuple[float | None, float | None]:
 def find_scale(study: Study, cells: tuple[Cell, ...], budget: str, slots: int) -> Scale:
     """Return the largest size of a study that fits a budget, or the smallest there is."""
     share, seconds = parse_budget(budget)
+    for axis in study.axes:
+        if any(key in ("run", "run.rounds", "run.eval_every") for choice in axis.choices for key in choice.settings):
+            raise ConfigError(f"--budget cannot scale a study that compares {axis.name}; leave one of them out")
     full = Scale(budget, study.tune.method, len(study.seeds), _rounds(cells))
     if seconds is not None:
         share = seconds / estimated_seconds(study.tune, cells, slots)
@@ -66,15 +70,19 @@ def find_scale(study: Study, cells: tuple[Cell, ...], budget: str, slots: int) -
         if _work(study.tune, cells, scale) <= goal:
             return scale
     smallest = tries[-1]
-    shrunk = int(smallest.rounds * goal / _work(study.tune, cells, smallest))
-    return replace(smallest, rounds=min(max(shrunk, LEAST_ROUNDS), smallest.rounds))
+    rounds = smallest.rounds
+    while rounds > LEAST_ROUNDS and _work(study.tune, cells, replace(smallest, rounds=rounds)) > goal:
+        rounds -= max(1, rounds // 100)
+    return replace(smallest, rounds=max(rounds, min(LEAST_ROUNDS, smallest.rounds)))
 
 
 def scaled(study: Study, cells: tuple[Cell, ...], scale: Scale) -> Study:
     """Return a study at another size, which says what is smaller."""
     rounds, said = _rounds(cells), []
     spec = copy.deepcopy(study.spec)
-    if scale.method != study.tune.method and any(len(cell.settings) > 1 for cell in cells):
+    tune = _tune_at(study.tune, scale, rounds)
+    pauses = any(rungs(tune, len(cell.settings), scale.rounds) for cell in cells)
+    if tune.method != study.tune.method and pauses:
         said.append("tuning by successive halving in place of the whole grid")
     if scale.seeds < len(study.seeds):
         said.append(f"{scale.seeds} of {len(study.seeds)} seeds")
@@ -83,8 +91,13 @@ def scaled(study: Study, cells: tuple[Cell, ...], scale: Scale) -> Study:
         assign(spec, "run.rounds", scale.rounds)
         before = cells[0].runs[0].spec["run"]["eval_every"]
         assign(spec, "run.eval_every", max(1, round(before * scale.rounds / rounds)))
-    tune = replace(study.tune, method=scale.method)
     return replace(study, spec=spec, seeds=study.seeds[: scale.seeds], tune=tune, scaled=tuple(said))
+
+
+def _tune_at(tune: Tune, scale: Scale, rounds: int) -> Tune:
+    """Return how a study is tuned at a size: pauses come earlier in shorter runs."""
+    least = max(1, math.ceil(tune.least_rounds * scale.rounds / rounds))
+    return replace(tune, method=scale.method, least_rounds=least)
 
 
 def estimated_seconds(tune: Tune, cells: tuple[Cell, ...], slots: int) -> float:
@@ -115,15 +128,12 @@ def _seconds_per_example(run: PlannedRun) -> float:
 
 
 def _rounds(cells: tuple[Cell, ...]) -> int:
-    lengths = {run.rounds for cell in cells for run in cell.runs}
-    if len(lengths) > 1:
-        raise ConfigError("--budget cannot scale a study that varies run.rounds; leave one of them out")
-    return lengths.pop()
+    return cells[0].runs[0].rounds  # a study that compares lengths is not scaled
 
 
 def _work(tune: Tune, cells: tuple[Cell, ...], scale: Scale) -> float:
     """Return how many examples a study differentiates at a size."""
-    tune = replace(tune, method=scale.method)
+    tune = _tune_at(tune, scale, _rounds(cells))
     return sum(
         cell.runs[0].effort * _cell_rounds(tune, len(cell.settings), scale.seeds, scale.rounds) for cell in cells
     )

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from demoa.core.errors import ConfigError, DemoaError
+from demoa.core.errors import ConfigError, DemoaError, first_line
 from demoa.experiment.build import expected_clients, resolve
 from demoa.experiment.load import assign, spec_from
 from demoa.experiment.spec import run_id
@@ -67,12 +67,17 @@ def expand(study: Study) -> tuple[Cell, ...]:
             cells.append(Cell(labels, tuple(tries)))
     if not cells:
         raise ConfigError("the exclusions leave no run; leave some of them out")
+    for cell in cells:
+        if len({run.rounds for run in cell.runs}) > 1:
+            raise ConfigError(
+                "run.rounds cannot be tuned: settings are judged after as many rounds; compare it in axes"
+            )
     _check_no_run_twice(cells)
     return tuple(cells)
 
 
 def _tuned_axes(study: Study, labels: dict[str, str]) -> tuple[Axis, ...]:
-    extra = [extra for extra in study.tune.extra if all(labels[axis] == value for axis, value in extra.where.items())]
+    extra = [extra for extra in study.tune.extra if all(labels[axis] in found for axis, found in extra.where.items())]
     return (*study.tune.over, *(axis for found in extra for axis in found.over))
 
 
@@ -85,9 +90,10 @@ def _setting(study: Study, labels: dict[str, str], chosen: dict[str, str], setti
         spec = spec_from(table)
         resolved = resolve(spec)
         effort = expected_clients(spec) * spec.clients.local_steps * spec.clients.batch_size
-    except DemoaError as error:
+    except Exception as error:  # whatever a value of the wrong kind may lead to
         combination = ", ".join(f"{axis} = {value}" for axis, value in (labels | chosen).items())
-        raise ConfigError(f"{error} (in {combination})" if combination else str(error)) from error
+        line = str(error) if isinstance(error, DemoaError) else f"{type(error).__name__}: {first_line(error)}"
+        raise ConfigError(f"{line} (in {combination})" if combination else line) from error
     runs = []
     for seed in study.seeds:
         whole = copy.deepcopy(resolved)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from demoa.core.errors import DemoaError, StoreError, first_line
+from demoa.core.errors import DemoaError, first_line
 from demoa.experiment.build import Loaded, make_experiment
 from demoa.experiment.load import spec_from
 from demoa.experiment.run import begin, play, take_up
 from demoa.results import RunFolder
 
-LOCK_SECONDS = 60
-"""How long to wait for a run that a process of a sweep that was killed still holds: it ends its round first."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+"""What is wrong with a disk that no run can be written to."""
 TELL_SECONDS = 0.2
 """How often to say how far a run is."""
 
@@ -51,8 +52,9 @@ class Ended:
 
     Attributes:
         id: The run.
-        outcome: "done": up to the round that was asked for; "stopped": on request, saved; "failed".
-        error: Why it failed, in one line.
+        outcome: "done": up to the round that was asked for; "stopped": on request, saved; "failed"; "no room": nothing
+            can be written.
+        error: Why, in one line.
         rounds: How many rounds were played.
         seconds: How long that took, from the first round to the last figure.
         setup: How long it took to get there.
@@ -83,15 +85,42 @@ def perform(job: Job, tell: Callable[[Progress], None], stopped: Callable[[], bo
     folder = RunFolder(job.folder)
     clock = _Clock()
     try:
-        job.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(job.folder / ".lock", timeout=LOCK_SECONDS):
-            return _play(job, folder, tell, stopped, loaded, clock)
-    except Exception as error:
-        if isinstance(error, Timeout):
-            error = StoreError("another process is at work on this run")
-        line = first_line(error) if isinstance(error, DemoaError) else f"{type(error).__name__}: {first_line(error)}"
-        folder.fail(line, traceback.format_exc())
-        return clock.ended(job.id, "failed", line)
+        try:
+            job.folder.mkdir(parents=True, exist_ok=True)
+            with _held(job.folder, stopped) as held:
+                return _play(job, folder, tell, stopped, loaded, clock) if held else clock.ended(job.id, "stopped")
+        except Exception as error:
+            if _cannot_write(error):
+                raise
+            line = str(error) if isinstance(error, DemoaError) else f"{type(error).__name__}: {first_line(error)}"
+            folder.fail(line, traceback.format_exc())
+            return clock.ended(job.id, "failed", line)
+    except Exception as error:  # the run did nothing wrong: there is no room for it
+        return clock.ended(job.id, "no room", first_line(error))
+
+
+@contextmanager
+def _held(path: Path, stopped: Callable[[], bool]) -> Iterator[bool]:
+    """Hold a run's folder, once a process of a sweep that was killed has let go of it; False if asked to stop."""
+    lock = FileLock(path / ".lock")
+    while not stopped():
+        with suppress(Timeout):
+            lock.acquire(timeout=1)
+            break
+    try:
+        yield lock.is_locked
+    finally:
+        lock.release()
+
+
+def _cannot_write(error: BaseException) -> bool:
+    """Say whether an error is the disk's and not the run's."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in NO_ROOM:
+            return True
+        cause = cause.__cause__
+    return False
 
 
 def _play(
@@ -102,6 +131,9 @@ def _play(
     loaded: Loaded,
     clock: _Clock,
 ) -> Ended:
+    if folder.final() is not None:  # a process of a sweep that was killed brought it to its end
+        clock.start()
+        return _done(job, folder, clock)
     experiment = make_experiment(spec_from(job.spec), loaded)
     is_new = not (job.folder / "spec.json").exists()
     (begin if is_new else take_up)(experiment, folder)
@@ -116,8 +148,14 @@ def _play(
                 tell(Progress(job.id, record["round"], **shown))
             if record["round"] < job.until and stopped():
                 return clock.ended(job.id, "stopped")
-    if folder.final() is not None and not job.keep_state:
-        folder.drop_state()
+    return _done(job, folder, clock)
+
+
+def _done(job: Job, folder: RunFolder, clock: _Clock) -> Ended:
+    if folder.final() is not None:
+        folder.forgive()
+        if not job.keep_state:
+            folder.drop_state()
     return clock.ended(job.id, "done")
 
 

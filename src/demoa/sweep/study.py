@@ -15,19 +15,20 @@ from demoa.core.checks import require, whole_number
 from demoa.core.errors import ConfigError, unknown_name
 from demoa.experiment.load import assign, parse_setting, read_toml
 from demoa.results.folder import FORMAT
-from demoa.sweep.axes import SECTIONS, Axis, flat, label, read_axes
+from demoa.results.labels import label
+from demoa.results.reader import METRICS
+from demoa.sweep.axes import SECTIONS, Axis, flat, is_range, read_axes
 
 KEYS = ("extends", "title", "note", "spec", "axes", "seeds", "exclude", "tune", "report")
 METHODS = ("grid", "halving")
 REPORT_KEYS = ("rows", "columns", "curves", "metrics")
-METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
 
 
 @dataclass(frozen=True)
 class Extra:
-    """Axes that are tuned only where the labels of some other axes are these."""
+    """Axes that are tuned only where the labels of some other axes are among these."""
 
-    where: dict[str, str]
+    where: dict[str, list[str]]
     over: tuple[Axis, ...]
 
 
@@ -96,11 +97,12 @@ def read_study(path: Path, settings: list[str] | None = None) -> Study:
     spec = copy.deepcopy(table.get("spec", {}))
     if not isinstance(spec, dict):
         raise ConfigError(f"{path}: spec must be a table with the sections of a run, got {spec!r}")
-    for setting in settings or []:
-        assign(spec, *parse_setting(setting))
+    given = [parse_setting(setting) for setting in settings or []]
+    for key, value in given:
+        assign(spec, key, value)
     axes = read_axes(table.get("axes", {}), f"{path}: axes")
     tune = _tune(table.get("tune", {}), axes, path)
-    _check_keys(path, spec, axes, tune)
+    _check_keys(path, spec, [key for key, _ in given], axes, tune)
     for key in ("title", "note"):
         require(isinstance(table.get(key, ""), str), f"{path}: {key}", table.get(key), "text")
     return Study(
@@ -123,40 +125,52 @@ def _with_parents(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
         return table
     if not isinstance(parent, str):
         raise ConfigError(f"{path}: extends must be the name of a file, got {parent!r}")
-    above = path.parent / parent
-    if above in (*seen, path):
-        raise ConfigError(f"{path}: extends goes round in circles, through {above}")
-    return _merged(_with_parents(above, (*seen, path)), table)
+    above = (path.parent / parent).resolve()
+    if above in (*seen, path.resolve()):
+        raise ConfigError(f"{path}: extends goes round in circles, through {above.name}")
+    return _merged(_with_parents(above, (*seen, path.resolve())), table)
 
 
-def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one table on top of another; tables go into each other, all else is replaced."""
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any], *, in_spec: bool = False) -> dict[str, Any]:
+    """Return one table on top of another; tables go into each other, all else is replaced.
+
+    An axis is one value, be it a list, a range or a group; so is a variant in the spec that has a name.
+    """
     merged = dict(under)
     for key, value in over.items():
         below = merged.get(key)
-        both = isinstance(value, Mapping) and isinstance(below, Mapping)
-        merged[key] = _merged(below, value) if both and "name" not in value else value  # type: ignore[arg-type]
+        whole = not isinstance(value, Mapping) or not isinstance(below, Mapping) or is_range(value) or is_range(below)
+        if whole or (in_spec and "name" in value) or (key not in SECTIONS and key not in ("spec", "axes", "tune")):
+            merged[key] = value
+        else:
+            assert isinstance(below, Mapping)
+            merged[key] = _merged(below, value, in_spec=in_spec or key == "spec")
     return merged
 
 
-def _check_keys(path: Path, spec: Mapping[str, Any], axes: tuple[Axis, ...], tune: Tune) -> None:
+def _check_keys(path: Path, spec: Mapping[str, Any], given: list[str], axes: tuple[Axis, ...], tune: Tune) -> None:
     for key in spec:
         if key not in SECTIONS:
             raise unknown_name(f"section in {path}: spec", key, SECTIONS)
     tuned = [*tune.over, *(axis for extra in tune.extra for axis in extra.over)]
+    varied = {key: axis for axis in (*axes, *tuned) for choice in axis.choices for key in choice.settings}
+    run = spec.get("run", {})
+    if "run.seed" in varied or (isinstance(run, Mapping) and "seed" in run):
+        raise ConfigError(f"{path}: run.seed is what runs are repeated over; use seeds = [0, 1] in its place")
     compared = {key for axis in axes for choice in axis.choices for key in choice.settings}
-    for axis in (*axes, *tuned):
-        for key in axis.choices[0].settings:
-            if key == "run.seed":
-                raise ConfigError(f"{path}: run.seed is not an axis, as seeds are averaged over; use seeds = [0, 1]")
     for axis in tuned:
-        for key in axis.choices[0].settings:
-            if key in compared:
-                raise ConfigError(f"{path}: {key} is compared in axes, so it cannot be tuned as well; leave one out")
+        for choice in axis.choices:
+            for key in choice.settings:
+                if key in compared:
+                    raise ConfigError(f"{path}: {key} is compared in axes, so it cannot be tuned as well")
+    for key in given:
+        for other, axis in varied.items():
+            if key == other or key.startswith(f"{other}.") or other.startswith(f"{key}."):
+                raise ConfigError(f"--set {key} would be overridden by the axis {axis.name} of {path}")
 
 
 def _seeds(value: Any, path: Path) -> tuple[int, ...]:
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and is_range(value):
         (axis,) = read_axes({"run.seed": value}, f"{path}: seeds")
         value = [choice.settings["run.seed"] for choice in axis.choices]
     if not isinstance(value, list) or not value:
@@ -181,7 +195,7 @@ def _tune(table: Any, axes: tuple[Axis, ...], path: Path) -> Tune:
     for entry in _list(table, "extra", path):
         if not isinstance(entry, Mapping) or set(entry) != {"where", "over"}:
             raise ConfigError(f'{where}.extra must have where and over: where = {{algorithm.name = "marina_pp"}}, ...')
-        labels = {name: values[0] for name, values in _matching(entry["where"], axes, f"{where}.extra").items()}
+        labels = _matching(entry["where"], axes, f"{where}.extra")
         extra.append(Extra(labels, read_axes(entry["over"], f"{where}.extra.over")))
     return Tune(
         method=method,
@@ -201,7 +215,8 @@ def _matching(entry: Any, axes: tuple[Axis, ...], where: str) -> dict[str, list[
     for name, value in flat(entry).items():
         if name not in known:
             raise unknown_name(f"axis in {where}", name, known)
-        labels = [label(item) for item in (value if isinstance(value, list) else [value])]
+        whole = not isinstance(value, list) or label(value) in known[name]  # a list of mixings is one value
+        labels = [label(value)] if whole else [label(item) for item in value]
         for each in labels:
             if each not in known[name]:
                 raise unknown_name(f"value of {name} in {where}", each, known[name])
@@ -222,6 +237,10 @@ def _report(table: Any, axes: tuple[Axis, ...], path: Path) -> dict[str, Any]:
                     raise unknown_name(f"metric in {path}: report.metrics", metric, METRICS)
         elif value not in names:
             raise unknown_name(f"axis in {path}: report.{key}", value, names)
+    roles = [value for key, value in table.items() if key != "metrics"]
+    for axis in roles:
+        if roles.count(axis) > 1:
+            raise ConfigError(f"{path}: report has {axis} twice; rows, columns and curves are different axes")
     return dict(table)
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from demoa.core.errors import StoreError
 from demoa.results.folder import Record
 from demoa.results.study import StudyFolder
 from demoa.sweep.engines import Engine
@@ -54,6 +55,7 @@ class Sweep:
         self._running: dict[str, tuple[int, Progress | None]] = {}
         self._rates: dict[str, list[float]] = {}
         self._stopping = False
+        self._no_room: str | None = None
 
     def open(self, *, retry: bool = False) -> None:
         """Begin the study in its folder, or take it up there; with `retry`, runs that failed get another try."""
@@ -62,6 +64,8 @@ class Sweep:
             if retry:
                 self._folder.run(run.id).forgive()
             self._look_at(run)
+            if run.rounds in self._seen[run.id].scores and not self._keep_states:
+                self._folder.run(run.id).drop_state()  # it was killed between its last two steps
         for place in range(len(self._cells)):
             self._settle(place)
         for event in self._folder.journal():
@@ -75,10 +79,15 @@ class Sweep:
             for event in engine.wait(WAIT_SECONDS):
                 if isinstance(event, Ended):
                     self._end(event)
+                    if event.outcome == "no room":
+                        self._no_room = event.error
+                        self.stop(engine)
                 else:
                     self._running[event.id] = (self._running[event.id][0], event)
             self._fill(engine)
             yield
+        if self._no_room is not None:
+            raise StoreError(self._no_room)
 
     def _fill(self, engine: Engine) -> None:
         """Begin as much as there are free slots."""
@@ -108,6 +117,11 @@ class Sweep:
             ),
             seconds_left=self._seconds_left(slots),
         )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to be played."""
+        return not any(found.pending for found in self._stages.values())
 
     def failures(self) -> list[tuple[str, str]]:
         """Return the runs that failed, by name, and why."""
@@ -187,9 +201,12 @@ class Sweep:
             for setting in found.dropped:
                 for run in setting.runs:
                     self._folder.run(run.id).drop_state()
-        chosen = self._folder.chosen()
-        if found.chosen is not None and chosen.get(place) != (best := cell.settings.index(found.chosen)):
-            self._folder.choose({**chosen, place: best})
+        before = self._folder.chosen()
+        after = {cell: setting for cell, setting in before.items() if cell != place}
+        if found.chosen is not None:
+            after[place] = cell.settings.index(found.chosen)
+        if after != before:
+            self._folder.choose(after)
 
     def _log(self, event: Record) -> None:
         self._folder.log({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **event})

@@ -90,12 +90,15 @@ def _later(stops: tuple[Rung, ...], seeds: int) -> int:
     return sum(here.keep * seeds * (there.rounds - here.rounds) for here, there in pairwise(stops))
 
 
-def _merit(setting: Setting, seen: dict[str, Seen], rounds: int) -> tuple[float, float]:
-    """Return what settings are ordered by: mean accuracy over all seeds, then loss; one that failed comes last."""
-    if any(seen[run.id].failed for run in setting.runs):
-        return (-math.inf, -math.inf)
+def _merit(setting: Setting, seen: dict[str, Seen], rounds: int) -> tuple[bool, float, float]:
+    """Return what settings are ordered by: mean accuracy over all seeds, then loss; one that failed comes last.
+
+    What happened after those rounds does not count: a pause that was settled stays settled.
+    """
+    if any(rounds not in seen[run.id].scores for run in setting.runs):
+        return (False, 0.0, 0.0)
     scores = [seen[run.id].scores[rounds] for run in setting.runs]
     losses = [math.inf if score["validation_loss"] is None else score["validation_loss"] for score in scores]
     loss = sum(losses) / len(losses)
     accuracies = [score["validation_accuracy"] for score in scores if "validation_accuracy" in score]
-    return (sum(accuracies) / len(scores) if accuracies else -loss, -loss)
+    return (True, sum(accuracies) / len(scores) if accuracies else -loss, -loss)

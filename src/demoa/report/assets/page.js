@@ -29,28 +29,6 @@ function spread(mean, deviation, kind, seeds) {
 
 /* ---- What a curve is made of ---- */
 
-/** Return mean and standard deviation of all seeds, or null if a run is missing or they were not measured alike. */
-function averaged(line, metric) {
-  const seeds = line.seeds[metric];
-  if (line.holes.length || !seeds.length) return null;
-  const x = seeds[0].x;
-  if (!x.length || seeds.some((seed) => seed.x.length !== x.length)) return null;
-  const mean = [], deviation = [];
-  for (let place = 0; place < x.length; place++) {
-    const values = seeds.map((seed) => seed.y[place]);
-    if (values.some((value) => value === null)) {
-      mean.push(null);
-      deviation.push(0);
-      continue;
-    }
-    const middle = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const square = values.reduce((sum, value) => sum + (value - middle) ** 2, 0);
-    mean.push(middle);
-    deviation.push(values.length > 1 ? Math.sqrt(square / (values.length - 1)) : 0);
-  }
-  return { x, mean, deviation };
-}
-
 function tinted(colour, alpha) {
   const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return `rgba(${parts.join(",")},${alpha})`;
@@ -58,37 +36,33 @@ function tinted(colour, alpha) {
 
 /** Return the traces of a panel: per curve a band, a mean and its seeds, and the majority rounds below. */
 function traces(shown, panel, view) {
-  const factor = view.metric === "accuracy" ? 100 : 1;
-  const scale = (values) => values.map((value) => (value === null ? null : factor * value));
   const made = [];
   for (const line of panel.lines) {
-    const { name, colour } = shown.curves[line.curve];
-    const visible = !view.hidden.has(line.curve);
-    const found = averaged(line, view.metric);
-    const common = { name, visible, meta: line.curve, type: "scatter" };
-    if (found && line.seeds[view.metric].length > 1) {
-      const edge = (sign) => scale(found.mean.map((value, place) => value === null ? null : value + sign * found.deviation[place]));
-      const hidden = { mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
-      made.push({ ...common, ...hidden, x: found.x, y: edge(-1) });
-      made.push({ ...common, ...hidden, x: found.x, y: edge(1), fill: "tonexty", fillcolor: tinted(colour, 0.16) });
+    const { name, colour, dash } = shown.curves[line.curve];
+    const { mean, seeds } = line.curvesOf[view.metric];
+    const common = { name, visible: !view.hidden.has(line.curve), meta: line.curve, type: "scatter", mode: "lines" };
+    if (mean && seeds.length > 1) {
+      const edge = { ...common, x: mean.x, line: { width: 0 }, hoverinfo: "skip" };
+      made.push({ ...edge, y: mean.low });
+      made.push({ ...edge, y: mean.high, fill: "tonexty", fillcolor: tinted(colour, 0.16) });
     }
-    if (found) {
-      const hover = `%{y:.${factor === 100 ? 2 : 4}f}`;
-      made.push({ ...common, mode: "lines", x: found.x, y: scale(found.mean), line: { color: colour, width: 2 }, hovertemplate: hover });
+    if (mean) {
+      const hovertemplate = view.metric === "accuracy" ? "%{y:.2f}" : "%{y:.4g}";
+      made.push({ ...common, x: mean.x, y: mean.y, line: { color: colour, dash, width: 2 }, hovertemplate });
     }
-    if (!found || (view.seeds && line.seeds[view.metric].length > 1)) {
-      for (const seed of line.seeds[view.metric]) {
-        made.push({ ...common, mode: "lines", x: seed.x, y: scale(seed.y), name: `${name}, seed ${seed.seed}`, line: { color: colour, width: 1, dash: "dot" } });
+    if (!mean || (view.seeds && seeds.length > 1)) {
+      for (const { seed, x, y } of seeds) {
+        made.push({ ...common, x, y, name: `${name}, seed ${seed}`, line: { color: colour, width: 1, dash: "dot" } });
       }
     }
   }
   const ticks = new Set(panel.lines.flatMap((line) => Object.values(line.majority).flat()));
   const x = [], y = [];
-  for (const round of [...ticks].sort((a, b) => a - b)) {
+  for (const round of [...ticks].sort((one, other) => one - other)) {
     x.push(round, round, null);
     y.push(0, 0.04, null);
   }
-  made.push({ x, y, yaxis: "y2", mode: "lines", type: "scatter", meta: "majority", name: "Byzantine-majority rounds", line: { color: data.mark, width: 1 }, hoverinfo: "skip" });
+  made.push({ x, y, yaxis: "y2", mode: "lines", type: "scatter", meta: "majority", line: { color: data.mark, width: 1 }, hoverinfo: "skip" });
   return made;
 }
 
@@ -132,7 +106,7 @@ function figureSection(shown) {
     legend.append(button);
   });
 
-  const measured = data.metrics.filter(({ key }) => shown.panels.some((panel) => panel.lines.some((line) => line.seeds[key].some((seed) => seed.y.some((value) => value !== null)))));
+  const measured = data.metrics.filter(({ key }) => shown.panels.some((panel) => panel.lines.some((line) => line.curvesOf[key].seeds.length)));
   const choice = element("select", { "aria-label": "What is shown", onchange: () => { views.forEach((view) => { if (view.free) view.metric = choice.value; }); redraw(); } });
   for (const { key, name } of measured) choice.append(element("option", { value: key }, name));
   const each = element("input", { type: "checkbox", onchange: () => { views.forEach((view) => { view.seeds = each.checked; }); redraw(); } });
@@ -168,11 +142,9 @@ function panelBox(shown, panel, view, drawn) {
     Plotly.newPlot(plot, traces(shown, panel, view), layout(view), { displayModeBar: false, responsive: true });
   };
   sight.observe(plot);
-  const holes = panel.lines.filter((line) => line.holes.length).map((line) => {
-    const first = line.holes[0];
-    return element("p", { class: "hole", title: first.error ?? first.status }, `${shown.curves[line.curve].name}: ${missing(line)}`);
-  });
-  return element("div", { class: "panel" }, title ? element("h4", {}, title) : null, plot, ...holes);
+  const holes = panel.lines.filter((line) => line.holes.length).map((line) => element("p", { class: "hole" }, `${shown.curves[line.curve].name}: ${line.missing}`));
+  const place = `grid-column: ${panel.column + 1}; grid-row: ${panel.row + 1}`;
+  return element("div", { class: "panel", style: place }, title ? element("h4", {}, title) : null, plot, ...holes);
 }
 
 const sight = new IntersectionObserver((entries) => {
@@ -182,12 +154,6 @@ const sight = new IntersectionObserver((entries) => {
     target.draw();
   }
 }, { rootMargin: "300px" });
-
-function missing(line) {
-  const seeds = line.holes.map((hole) => hole.seed).join(", ");
-  const why = line.holes[0].error ?? "no result";
-  return `seed ${seeds} ${line.holes[0].status}: ${why}`;
-}
 
 /* ---- Tables ---- */
 
@@ -208,9 +174,14 @@ function shares(values, kind) {
   };
 }
 
+function missingCell(line) {
+  if (!line) return element("td", { "data-value": "" });
+  const what = line.holes.length ? element("small", {}, `seed ${line.holes.join(", ")}`) : null;
+  return element("td", { class: "missing", title: line.missing, "data-value": "" }, line.holes.length ? "missing" : "diverged", what);
+}
+
 function finalCell(line, share, best) {
-  if (!line) return element("td", {}, "");
-  if (!line.final) return element("td", { class: "missing", title: missing(line), "data-value": "" }, "missing", element("small", {}, `seed ${line.holes.map((hole) => hole.seed).join(", ")}`));
+  if (!line?.final) return missingCell(line);
   const [mean, deviation] = line.final;
   const kind = line.judged;
   const mark = line.collapsed.length ? " !" : "";
@@ -225,7 +196,10 @@ function finalTable(shown) {
   const share = shares(lines.map((line) => line.final?.[0] ?? null), judged);
   const better = PERCENT.has(judged) ? Math.max : Math.min;
   const best = shown.panels.map((panel) => better(...panel.lines.filter((line) => line.final).map((line) => line.final[0])));
-  const groups = shown.rows.length > 1 ? element("tr", {}, element("th", {}), ...shown.rows.map((row, place) => element("th", { class: "group", colspan: shown.panels.filter((panel) => panel.row === place).length }, row))) : null;
+  const groups = shown.rows.length > 1 ? element("tr", {}, element("th", {}), ...shown.rows.flatMap((row, place) => {
+    const width = shown.panels.filter((panel) => panel.row === place).length;
+    return width ? [element("th", { class: "group", colspan: width }, row)] : [];
+  })) : null;
   const head = element("tr", {}, sortable(shown.curveAxis || "", true), ...shown.panels.map((panel) => sortable(shown.columns[panel.column] || (judged === "test_accuracy" ? "test accuracy" : "test loss"))));
   const body = element("tbody", {}, ...shown.curves.map((curve, place) => element("tr", {},
     element("td", { "data-value": curve.name }, curve.name),
@@ -275,8 +249,8 @@ function overview() {
     const name = `${shown.title}: ${curve.name}`;
     return element("tr", {}, element("td", { "data-value": name }, name), ...places.map(({ r, c }) => {
       const line = shown.panels.find((panel) => panel.row === r && panel.column === c)?.lines.find((found) => found.curve === number);
-      if (!line?.final) return element("td", { class: line ? "missing" : null, "data-value": "", title: line ? missing(line) : null }, line ? "missing" : "");
-      return element("td", { style: heat(share(line.final[0])), "data-value": line.final[0] }, figure(line.final[0], judged));
+      if (!line?.final) return missingCell(line);
+      return element("td", { style: heat(share(line.final[0])), "data-value": line.final[0] }, figure(line.final[0], line.judged));
     }));
   }));
   return element("section", { id: "overview" }, element("h2", {}, "All figures in one look"),
@@ -286,14 +260,14 @@ function overview() {
 /** Return what validation said of each setting that was tried, as heat maps. */
 function tuning() {
   const section = element("section", { id: "tuning" }, element("h2", {}, "Tuning"),
-    element("p", { class: "soft" }, `Mean validation accuracy, %, of every setting of ${data.tuned.join(" and ")} (${data.method === "halving" ? "successive halving: the small number is the round at which it was judged last" : "the whole grid"}). Outlined: chosen. The test set had no part in it.`));
+    element("p", { class: "soft" }, `Mean validation ${data.tuning[0].labelled ? "accuracy, %," : "loss"} of every setting of ${data.tuned.join(" and ")} (${data.method === "halving" ? "successive halving: the small number is the round at which it was judged last" : "the whole grid"}). Outlined: chosen. The test set had no part in it.`));
   for (const map of data.tuning) {
     const values = map.cells.flatMap((cell) => cell.values.map((found) => found.value ?? null));
-    const kind = map.cells[0].values.some((found) => found.labelled) ? "accuracy" : "loss";
+    const kind = map.labelled ? "accuracy" : "loss";
     const share = shares(values, kind);
     const head = element("tr", {}, sortable("", true), ...map.settings.map((setting) => sortable(setting)));
     const body = map.cells.map((cell) => element("tr", {}, element("td", {}, cell.name), ...cell.values.map((found) => {
-      if (found.value === null) return element("td", { class: "missing", title: found.error, "data-value": "" }, "missing");
+      if (found.value === null) return element("td", { class: "missing", title: found.error, "data-value": "" }, found.round ? "diverged" : "missing");
       return element("td", { class: found.chosen ? "chosen" : null, style: heat(share(found.value)), "data-value": found.value }, figure(found.value, kind), data.method === "halving" ? element("small", {}, `round ${found.round}`) : null);
     })));
     section.append(element("div", { class: "scroll" }, element("table", { class: "heat" }, element("thead", {}, head), element("tbody", {}, ...body))));
@@ -329,8 +303,9 @@ function open(run) {
   const details = document.getElementById("details");
   const title = [...Object.values(run.labels), `seed ${run.seed}`].join(", ");
   const spec = Object.keys(run.spec).length ? JSON.stringify(run.spec, null, 2) : "This run never began.";
+  const error = run.error ? [element("p", { class: "hole" }, run.error)] : [];
   details.replaceChildren(element("button", { type: "button", onclick: () => details.close() }, "Close"), element("h2", {}, title),
-    element("p", { class: "soft" }, `run ${run.id}, ${run.status}`), run.error ? element("p", { class: "hole" }, run.error) : null, element("pre", {}, spec));
+    element("p", { class: "soft" }, `run ${run.id}, ${run.status}`), ...error, element("pre", {}, spec));
   details.showModal();
 }
 

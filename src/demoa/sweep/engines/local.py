@@ -7,13 +7,15 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
 
+from demoa.core.errors import StoreError
 from demoa.experiment.build import Loaded
 from demoa.results import RunFolder
-from demoa.sweep.jobs import Ended, Event, Job, Progress, perform
+from demoa.sweep.jobs import Ended, Event, Job, perform
 
 SPAWN = multiprocessing.get_context("spawn")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -30,6 +32,7 @@ class LocalEngine:
 
     def start(self, job: Job) -> None:
         """Begin a job in an idle process, or in a new one."""
+        self._idle = [process for process in self._idle if process.is_alive]
         process = self._idle.pop() if self._idle else _Process()
         process.begin(job)
         self._busy.append(process)
@@ -66,7 +69,8 @@ class _Process:
 
     def __init__(self) -> None:
         self.connection, there = SPAWN.Pipe()
-        with _environment(ONE_THREAD):
+        # Ctrl-C goes to all processes of a terminal: this one decides what it means, so the other is born deaf to it.
+        with _environment(ONE_THREAD), _interrupts_blocked():
             self._process: BaseProcess = SPAWN.Process(target=_work, args=(there,), daemon=True)
             self._process.start()
         there.close()
@@ -90,7 +94,8 @@ class _Process:
             code = self._process.exitcode or 0
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
             line = f"its process {how}; is there enough memory?"
-            RunFolder(self._job.folder).fail(line, line)
+            with contextlib.suppress(StoreError):
+                RunFolder(self._job.folder).fail(line, line)
             return Ended(self._job.id, "failed", line)
         return event
 
@@ -104,12 +109,11 @@ class _Process:
 
 def _work(connection: Connection) -> None:
     """Do jobs as they come, until the parent hangs up; it may be killed at any time, and then hangs up as well."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and says what to do
     loaded: Loaded = {}
 
-    def tell(progress: Progress) -> None:
+    def tell(event: Event) -> None:
         with contextlib.suppress(OSError):
-            connection.send(progress)
+            connection.send(event)
 
     def stopped() -> bool:
         try:
@@ -120,10 +124,24 @@ def _work(connection: Connection) -> None:
     while True:
         try:
             job = connection.recv()
-            if job is not None:  # else a request to stop that came after the end
-                connection.send(perform(job, tell, stopped, loaded))
         except (EOFError, OSError):
             return
+        if job is not None:  # else a request to stop that came after the end
+            tell(perform(job, tell, stopped, loaded))
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Hold Ctrl-C back inside the block, and for good in the processes that are started there."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # which lets Ctrl-C through again when it is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -36,7 +36,8 @@ class RayEngine:
             ray.init(runtime_env={"env_vars": {**ONE_THREAD, "PYTHONPATH": path}}, **options)
         except Exception as error:  # whatever may be wrong with a cluster
             raise ConfigError(f"Ray cannot be used: {first_line(error)}") from error
-        self.slots = slots or int(ray.cluster_resources()["CPU"])  # type: ignore[no-untyped-call]
+        cores = ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
+        self.slots = slots or max(1, int(cores))
         self._idle: list[Any] = []
         self._busy: dict[Any, tuple[Any, Job]] = {}
 
