@@ -45,7 +45,7 @@ class Sweep:
         self._place = {run.id: place for place, cell in enumerate(cells) for run in cell.runs}
         self._runs = {run.id: run for cell in cells for run in cell.runs}
         self._names = {
-            run.id: " ".join([*cell.labels.values(), *setting.labels.values(), f"seed {run.seed}"])
+            run.id: " ".join([*cell.labels.values(), *_tuned(setting.labels), f"seed {run.seed}"])
             for cell in cells
             for setting in cell.settings
             for run in setting.runs
@@ -236,6 +236,10 @@ def described(study: Study, cells: tuple[Cell, ...]) -> dict[str, Any]:
             for cell in cells
         ],
     }
+
+
+def _tuned(labels: dict[str, str]) -> list[str]:
+    return [f"{axis.rpartition('.')[2]} {label}" for axis, label in labels.items()]
 
 
 def _kind(run: PlannedRun) -> str:
