@@ -86,7 +86,7 @@ def experiment(rule: str, clients: int, dataset: str) -> Experiment:
 
 def our_gradients(made: Experiment, clients: int) -> Callable[[], object]:
     """Return the gradients of a round alone."""
-    worker, start = made.federation.worker, made.federation.start
+    worker, start = made.federation.worker, made.federation.adversary.start
     return lambda: [worker.update(client, 2, start) for client in range(clients)]
 
 
@@ -136,7 +136,7 @@ def byzfl_round(made: Experiment, rule: str, clients: int) -> Callable[[], objec
         "geometric_median": lambda: aggregators.GeometricMedian(nu=0.1, T=8),
         "median": aggregators.Median,
     }[rule]()
-    parameters = made.federation.start.clone()
+    parameters = made.federation.adversary.start.clone()
     rows = 0.01 * torch.randn(N, len(parameters))
 
     def work() -> object:

@@ -69,7 +69,7 @@ def test_estimates_have_no_bias_on_small_shards():
     for number in range(400):
         collected = Heterogeneity()
         for client in range(2, 10):
-            collected.add(*federation.worker.independent_gradients(client, number, federation.start))
+            collected.add(*federation.worker.independent_gradients(client, number, federation.adversary.start))
         found.append(collected.estimates())
     spreads = np.array([point["heterogeneity"] for point in found])
     assert abs(spreads.mean() - 1.0) < 5 * spreads.std() / 20

@@ -84,7 +84,7 @@ def draws_of(*settings):
     experiment = make_experiment(read_spec(None, [*SMALL, "attack.name=gaussian", "sampling.p=0.5", *settings]))
     federation = experiment.federation
     found = {
-        "model": federation.start.clone(),
+        "model": federation.adversary.start.clone(),
         "data": np.concatenate([experiment.validation, *federation.worker.shards]),
         # At the same parameters and on the same data, whatever the other streams did to them.
         "clients": generator(federation.worker.seed, "batch", 2, 9).random(5),

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import demoa
+from demoa.server.state import saved_roster
 
 D = 5
 
@@ -353,3 +354,56 @@ def test_a_report_keeps_the_parameters_of_its_round():
     assert [report.parameters.tolist() for report in reports] == [[-1.0] * 3, [-2.0] * 3]
     reports[1].parameters.zero_()
     assert server.parameters.tolist() == [-2.0] * 3
+
+
+def test_a_roster_may_change_between_rounds():
+    """Whoever stays keeps its momentum and its place in the sums; newcomers start from zero; leavers are forgotten."""
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((6, 50))
+    server = demoa.Server(np.zeros(50), ["a", "b", "c", "d", "e"], f=1, rule="centered_clip", algorithm="demoa", lr=0.1)
+    task = server.begin_round()
+    for name, vector in zip(task.asked, vectors, strict=False):
+        server.submit(name, vector)
+    server.end_round()
+    held = {name: server.momentum_of(name) for name in server.clients}
+    direction = server.parameters.copy()
+    with pytest.raises(demoa.ToleranceError):
+        server.reseat(["a", "b"])
+    server.reseat(["e", "a", "new", "c"])
+    assert server.clients == ("e", "a", "new", "c")
+    np.testing.assert_array_equal(server.parameters, direction)
+    for name in ("e", "a", "c"):
+        np.testing.assert_array_equal(server.momentum_of(name), held[name])
+    assert not server.momentum_of("new").any()
+    server.begin_round(["new"], p=0.5)
+    with pytest.raises(demoa.RoundError):
+        server.reseat(["a", "b", "c"])
+    server.submit("new", vectors[5])
+    report = server.end_round()
+    assert report.staleness.tolist() == [1, 1, 0, 1]
+    # The same round over the same rows, from a server that has never had others.
+    rows = np.array([0.55 * held["e"], 0.55 * held["a"], 0.9 * vectors[5], 0.55 * held["c"]])
+    for name, row in zip(server.clients, rows, strict=True):
+        np.testing.assert_allclose(server.momentum_of(name), row, rtol=1e-12)
+    centre = -direction / 0.1
+    for _ in range(3):
+        gaps = rows - centre
+        norms = np.linalg.norm(gaps, axis=1, keepdims=True)
+        centre = centre + (gaps * np.minimum(1, 10 / norms)).mean(axis=0)
+    np.testing.assert_allclose(report.direction, centre, rtol=1e-10)
+
+
+def test_a_server_with_another_roster_is_saved_and_loaded(tmp_path):
+    def made(names):
+        return demoa.Server(np.zeros(3), names, f=0, rule="mean", lr=1.0)
+
+    server = made(["a", "b"])
+    server.begin_round()
+    server.submit("a", np.ones(3))
+    server.end_round()
+    server.reseat(["c", "a"])
+    server.save(tmp_path / "state")
+    assert saved_roster(tmp_path / "state") == ["c", "a"]
+    other = made(saved_roster(tmp_path / "state"))
+    other.load(tmp_path / "state")
+    np.testing.assert_array_equal(other.momentum_of("a"), server.momentum_of("a"))

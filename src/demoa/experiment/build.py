@@ -32,6 +32,7 @@ from demoa.partition import PARTITIONS, Partition
 from demoa.sampling import SAMPLINGS, Sampling
 from demoa.server.algorithms import ALGORITHMS, Algorithm
 from demoa.server.server import Server
+from demoa.simulation.adversary import Adversary
 from demoa.simulation.federation import Federation
 
 
@@ -84,11 +85,8 @@ def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
         server=server,
         worker=worker,
         sampling=parts.sampling,
-        attack=parts.attack,
-        byzantine=clients.byzantine,
-        start=model.parameters.clone(),
+        adversary=Adversary(parts.attack, clients.byzantine, model.parameters.clone(), spec.seed("attack")),
         sampling_seed=spec.seed("sampling"),
-        attack_seed=spec.seed("attack"),
     )
     return Experiment(spec, parts.resolved(spec), dataset, federation, held_out)
 

@@ -26,7 +26,7 @@ from demoa.server.inspection import Inspection
 from demoa.server.optimizer import Optimizer, Step
 from demoa.server.roster import Roster
 from demoa.server.round import ClientId, OpenRound, Round, RoundReport
-from demoa.server.state import ServerState, load_state, save_state
+from demoa.server.state import ServerState, load_state, reseated, save_state
 
 
 class Server:
@@ -149,6 +149,33 @@ class Server:
             places = {self._roster.row(client): self._state.cache.store.adopt(row) for client, row in rows.items()}
             accepted = {self._roster.row(name) for name in (self._open.accepted if self._open else ())}
             return self._optimizer.preview(self._state, accepted, places)
+
+    def reseat(self, clients: Sequence[ClientId], *, f: int | None = None) -> None:
+        """Change who is on the roster, between two rounds.
+
+        Whoever stays keeps its row, as it has decayed. Newcomers get a zero row, as everyone had at the start. The row
+        of a client that is not named is forgotten; if it comes back, it is new.
+
+        Args:
+            clients: All clients from now on, in the order of their rows.
+            f: How many of them may be faulty; as before if not given.
+
+        Raises:
+            RoundError: A round is open.
+            ConfigError, ToleranceError: The names or f are not allowed, or the rule does not stand f among so many;
+                nothing has changed.
+        """
+        with self._lock:
+            if self._open is not None:
+                raise RoundError(f"round {self._open.number} is open; end it before the roster changes")
+            roster = Roster(clients)
+            before = self.aggregator
+            aggregator = Aggregator(before.rule, f=before.f if f is None else f, mixing=before.mixing)
+            optimizer = Optimizer(self.algorithm, aggregator, len(roster), self.seed)
+            places = [self._roster.find(name) for name in roster.names]
+            store = empty_store(optimizer.rows, self._state.parameters)
+            state = reseated(self._state, places, store)
+            self._roster, self.aggregator, self._optimizer, self._state = roster, aggregator, optimizer, state
 
     def begin_round(
         self,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.stores.saved import matching
+from demoa.aggregation.stores.store import Store
 from demoa.core.arrays import to_numpy
 from demoa.core.errors import StoreError
 from demoa.core.types import Floats
@@ -36,6 +37,39 @@ class ServerState:
     last_seen: NDArray[np.int64]
     round: int = 0
     last_lr: float | None = None
+
+
+def reseated(state: ServerState, places: list[int | None], store: Store) -> ServerState:
+    """Return a state whose rows are some of another's, in another order, and zero rows for newcomers.
+
+    Args:
+        state: It is left as it is.
+        places: For each client, where its row was; None for one that is new. Rows of the server's own come after them.
+        store: Zero rows, one for each client and each of the server's own.
+    """
+    clients = len(state.scale)
+    own = range(clients, state.cache.store.rows)
+    cache = RowCache(store)
+    for place, before in enumerate([*places, *own]):
+        if before is not None:
+            cache.blend(place, 0.0, 1.0, state.cache.store.read(before))
+    return ServerState(
+        cache=cache,
+        parameters=state.parameters,
+        scale=np.array([1.0 if before is None else state.scale[before] for before in places]),
+        last_seen=np.array([0 if before is None else state.last_seen[before] for before in places], np.int64),
+        round=state.round,
+        last_lr=state.last_lr,
+    )
+
+
+def saved_roster(path: str | os.PathLike[str]) -> list[str | int]:
+    """Return the names of the clients in a saved state."""
+    header, _ = checkpoint.read(path)
+    try:
+        return list(header["made_with"]["clients"])
+    except (KeyError, TypeError) as error:
+        raise StoreError(f"{path} does not hold the state of a server: {error!r}") from error
 
 
 def save_state(path: str | os.PathLike[str], state: ServerState, made_with: dict[str, Any]) -> None:
