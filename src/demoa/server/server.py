@@ -261,6 +261,13 @@ class Server:
             current.accepted.append(name)
             current.rejected.pop(name, None)
 
+    def refuse(self, client: ClientId, reason: str) -> None:
+        """Note that a client's answer was refused before it became a vector, such as one that could not be read."""
+        with self._lock:
+            index = self._roster.find(client)
+            if self._open is not None and index is not None:
+                self._open.refuse(self.clients[index], reason)
+
     def end_round(self) -> RoundReport:
         """Close the round: aggregate, step, and report. A round without vectors does not fail.
 
