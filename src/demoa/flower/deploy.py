@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -26,6 +27,7 @@ def main() -> None:
     parser.add_argument("--p", type=float, default=0.3, help="how likely a client is asked in a round")
     parser.add_argument("--folder", type=Path, default=Path("outputs/deploy"), help="for keys, logs and the state")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all processes are stopped then, too
     console = Console()
     begun = time.monotonic()
     config = {
@@ -35,6 +37,7 @@ def main() -> None:
         "rounds": chosen.rounds,
         "p": chosen.p,
         "identity": "key",
+        "timeout": 120.0,
         "folder": str((chosen.folder / "state").resolve()),
     }
     try:

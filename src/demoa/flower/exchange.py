@@ -1,29 +1,117 @@
-"""Messages out, replies in: as Flower's own, but asking more often than every three seconds."""
+"""Messages out, replies in: as Flower's own, but no client can hold the others up.
+
+Flower asks for all replies at once, every three seconds, and reads them one after the other; whoever announces a reply
+and never delivers it keeps the server waiting for hours. Here each reply is asked for by itself, more often, in a
+thread that may be left behind.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import deque
 from collections.abc import Iterable
 
 from flwr.app import Message
 from flwr.serverapp import Grid
 
+THREADS = 8
+STUCK_SECONDS = 5.0
+"""After so long with one reply, a thread gets a substitute."""
+REQUESTS = 40
+"""How many questions a second the SuperLink is asked at most."""
+
 
 def exchange(grid: Grid, messages: Iterable[Message], *, timeout: float, poll: float) -> list[Message]:
     """Send messages and return the replies that come in time, in the order of arrival.
 
-    The first questions come quickly, later ones every `poll` seconds, so that a short round is not held up and a long
-    one does not keep the SuperLink busy.
+    Args:
+        grid: Where to.
+        messages: What.
+        timeout: How many seconds to wait for replies.
+        poll: How often to ask for a reply, in seconds; the first times more often, and less with many messages.
     """
-    waiting = {identity for identity in grid.push_messages(list(messages)) if identity}
-    replies: list[Message] = []
-    deadline, pause = time.monotonic() + timeout, min(poll, 0.01)
-    while waiting:
-        for reply in grid.pull_messages(waiting):
-            replies.append(reply)
-            waiting.discard(reply.metadata.reply_to_message_id)
-        if not waiting or time.monotonic() > deadline:
-            break
-        time.sleep(pause)
-        pause = min(poll, 1.5 * pause)
-    return replies
+    waiting = [identity for identity in grid.push_messages(list(messages)) if identity]
+    round_trip = _Collection(grid, waiting, time.monotonic() + timeout, max(poll, len(waiting) / REQUESTS))
+    return round_trip.replies() if waiting else []
+
+
+class _Collection:
+    """Replies that are being collected."""
+
+    def __init__(self, grid: Grid, waiting: list[str], deadline: float, poll: float) -> None:
+        self._grid = grid
+        self._deadline = deadline
+        self._poll = poll
+        self._count = len(waiting)
+        # When each may be asked for next, and how long to pause after that.
+        self._queue = deque((identity, 0.0, 0.01) for identity in waiting)
+        self._found: list[Message] = []
+        self._changed = threading.Condition()
+        self._busy: dict[threading.Thread, float] = {}
+        self._over = False
+        self._error: BaseException | None = None
+
+    def replies(self) -> list[Message]:
+        """Return what has come when all is there, or the time is over."""
+        for _ in range(min(THREADS, self._count)):
+            self._add_thread()
+        with self._changed:
+            while len(self._found) < self._count and self._error is None:
+                left = self._deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(min(left, 1.0))
+                self._replace_stuck()
+            self._over = True
+            if self._error is not None:
+                raise self._error
+            return list(self._found)
+
+    def _add_thread(self) -> None:
+        thread = threading.Thread(target=self._work, daemon=True)
+        self._busy[thread] = time.monotonic() + 1e9  # not with a reply yet
+        thread.start()
+
+    def _replace_stuck(self) -> None:
+        now = time.monotonic()
+        for thread, since in list(self._busy.items()):
+            if now - since > STUCK_SECONDS:
+                del self._busy[thread]
+                self._add_thread()
+
+    def _work(self) -> None:
+        me = threading.current_thread()
+        while (taken := self._take()) is not None:
+            identity, pause = taken
+            try:
+                found = list(self._grid.pull_messages([identity]))
+            except Exception as error:  # the SuperLink is gone: whoever waits is told
+                with self._changed:
+                    self._error = self._error or error
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                if me not in self._busy:
+                    return  # it took so long that another thread took over
+                self._busy[me] = time.monotonic() + 1e9
+                if found:
+                    self._found += found
+                    self._changed.notify_all()
+                else:
+                    self._queue.append((identity, time.monotonic() + pause, min(self._poll, 1.5 * pause)))
+
+    def _take(self) -> tuple[str, float] | None:
+        """Return the next message to ask for; None when there is nothing left to do for this thread."""
+        while True:
+            with self._changed:
+                if self._over or threading.current_thread() not in self._busy:
+                    return None
+                now = time.monotonic()
+                ready = [place for place, (_, due, _) in enumerate(self._queue) if due <= now]
+                if ready:
+                    identity, _, pause = self._queue[ready[0]]
+                    del self._queue[ready[0]]
+                    self._busy[threading.current_thread()] = now
+                    return identity, pause
+            time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""A whole deployment on this machine: a SuperLink with TLS that asks for keys, SuperNodes with keys, and the runs on them."""
+"""A whole deployment on this machine: a SuperLink with TLS that asks for keys, SuperNodes with keys, and their runs."""
 
 from __future__ import annotations
 
