@@ -49,9 +49,9 @@ def make_client_app(
         content: Any = message.content
         config = content["config"]
         number, client = int(config["server-round"]), int(context.node_config.get("partition-id", 0))
+        module = _made(model, seed)
+        load_parameters(module, content["arrays"])
         with seeded_torch(seed, "client", client, number):
-            module = model()
-            load_parameters(module, content["arrays"])
             vectors, first = _update(module, iter(batches(context)), loss, local_steps, local_lr)
         if clip is not None:
             _clip(vectors, clip)
@@ -67,7 +67,7 @@ def make_client_app(
     def evaluate_(message: Message, context: Context) -> Message:
         found = {}
         if evaluate is not None:
-            module = model()
+            module = _made(model, seed)
             load_parameters(module, message.content["arrays"])  # type: ignore[arg-type]
             found = evaluate(module, context)
         return Message(RecordDict({"metrics": MetricRecord(dict(found))}), reply_to=message)
@@ -78,6 +78,12 @@ def make_client_app(
         return Message(RecordDict({"partition": ConfigRecord(said)}), reply_to=message)  # type: ignore[arg-type]
 
     return app
+
+
+def _made(model: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Return the module; what its factory does to torch's generator stays with it."""
+    with seeded_torch(seed, "model"):
+        return model()
 
 
 def parameters_of(module: nn.Module) -> ArrayRecord:

@@ -41,7 +41,7 @@ def main() -> None:
         "folder": str((chosen.folder / "state").resolve()),
     }
     try:
-        with LocalDeployment(chosen.folder) as deployment:
+        with LocalDeployment(chosen.folder, database=False) as deployment:
             console.print(f"SuperLink with TLS and client keys at {deployment.address}", highlight=False)
             for client in range(chosen.clients):
                 deployment.add_client(f"client{client}", client)

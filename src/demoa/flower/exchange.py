@@ -18,7 +18,7 @@ from flwr.serverapp import Grid
 THREADS = 8
 STUCK_SECONDS = 5.0
 """After so long with one reply, a thread gets a substitute."""
-REQUESTS = 40
+REQUESTS = 10
 """How many questions a second the SuperLink is asked at most."""
 
 
@@ -66,7 +66,7 @@ class _Collection:
             self._over = True
             if self._error is not None:
                 raise self._error
-            return list(self._found)
+            return list(self._found)  # what comes later is left aside
 
     def _add_thread(self) -> None:
         thread = threading.Thread(target=self._work, daemon=True)
@@ -92,9 +92,9 @@ class _Collection:
                     self._changed.notify_all()
                 return
             with self._changed:
-                if me not in self._busy:
-                    return  # it took so long that another thread took over
-                self._busy[me] = time.monotonic() + 1e9
+                late = me not in self._busy  # another thread took over; what was found counts all the same
+                if not late:
+                    self._busy[me] = time.monotonic() + 1e9
                 if found:
                     self._found += found
                     self._changed.notify_all()

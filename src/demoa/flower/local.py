@@ -34,9 +34,16 @@ class LocalDeployment:
     Everything is in one folder: tls/, keys/, home/ (Flower's own), link.db, and a log per process.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Take the folder; what an earlier deployment left in it (certificates, keys, database) is used again."""
+    def __init__(self, folder: Path, *, database: bool = True) -> None:
+        """Take the folder; what an earlier deployment left in it (certificates, keys, database) is used again.
+
+        Args:
+            folder: Where everything is.
+            database: Whether the SuperLink keeps its state in a file, and so knows its clients again when it is started
+                anew. Its SQLite gives up on writes where ten clients share two cores.
+        """
         self.folder = folder.resolve()
+        self._database = ["--database", str(self.folder / "link.db")] if database else []
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._port = _free_port(self.folder / "port")
         self._environment = {
@@ -84,7 +91,8 @@ class LocalDeployment:
             *("flower-superlink", "--host", "127.0.0.1", "--port", str(self._port)),
             *("--ssl-ca-certfile", str(tls / "ca.crt"), "--ssl-certfile", str(tls / "server.crt")),
             *("--ssl-keyfile", str(tls / "server.key"), "--enable-supernode-auth"),
-            *("--database", str(self.folder / "link.db"), "--disable-runtime-dependency-installation"),
+            *self._database,
+            "--disable-runtime-dependency-installation",
         )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -95,21 +103,31 @@ class LocalDeployment:
             time.sleep(0.1)
         raise ConfigError(f"the SuperLink does not start; see {self.folder / 'superlink.log'}")
 
-    def add_client(self, name: str, partition: int) -> None:
-        """Make a key for a client, if it has none, register it, and start its SuperNode."""
-        private = self.folder / "keys" / name
-        if not private.exists():
-            _, public = make_client_key(self.folder / "keys", name)
+    def add_client(self, name: str, partition: int, config: Mapping[str, Any] | None = None) -> None:
+        """Make a key for a client, if it has none, register it, and start its SuperNode, with a configuration."""
+        private, public = self.folder / "keys" / name, self.folder / "keys" / f"{name}.pub"
+        is_new = not private.exists()
+        if is_new:
+            make_client_key(self.folder / "keys", name)
+        if is_new or not self._database:
             self._call("flwr", "supernode", "register", str(public), NAME, "--name", name)
-        self.start_client(name, partition, private)
+        self.start_client(name, partition, private, config=config)
 
-    def start_client(self, name: str, partition: int, key: Path, authority: Path | None = None) -> None:
+    def start_client(
+        self,
+        name: str,
+        partition: int,
+        key: Path,
+        authority: Path | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
         """Start a SuperNode with a key, whether it is registered or not."""
+        settings = {"partition-id": partition, **(config or {})}
         self._start(
             name,
             *("flower-supernode", "--superlink", self.address, "--port", str(_free_port())),
             *("--root-certificates", str(authority or self.authority), "--auth-supernode-private-key", str(key)),
-            *("--node-config", f"partition-id={partition}"),
+            *("--node-config", " ".join(f"{key}={json.dumps(value)}" for key, value in settings.items())),
         )
 
     def stop(self, name: str, *, kill: bool = False) -> None:

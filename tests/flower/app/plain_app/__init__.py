@@ -1,0 +1,1 @@
+"""An app of NumPy alone, whose clients start quickly."""

@@ -1,0 +1,76 @@
+"""Real processes over TLS on loopback: keys, certificates, lies, and `kill -9` of the SuperLink."""
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import demoa
+from demoa.flower.credentials import make_authority, make_client_key
+from demoa.flower.local import LocalDeployment
+from demoa.server.state import saved_roster
+
+APP = Path(__file__).parent / "app"
+sys.path.insert(0, str(APP))
+
+from plain_app.client import gradient  # noqa: E402
+
+
+def expected(clients, rounds):
+    """The parameters after some rounds in which just these of four clients are taken."""
+    server = demoa.Server(
+        np.zeros(6, np.float32), 4, f=1, rule="median", algorithm=demoa.algorithms.Demoa(p=1.0), lr=0.5
+    )
+    for _ in range(rounds):
+        task = server.begin_round()
+        for client in clients:
+            server.submit(client, gradient(client, task.parameters))
+        server.end_round()
+    return server.parameters
+
+
+def parameters(lines):
+    """What a run printed at its end."""
+    (line,) = [line for line in lines if line.startswith("parameters ")]
+    return np.frombuffer(bytes.fromhex(line.split()[1]), np.float32)
+
+
+def audit(folder):
+    path = folder / "audit.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_keys_lies_and_a_superlink_that_is_killed(tmp_path):
+    state = tmp_path / "state"
+    config = {"clients": 4, "folder": str(state)}
+    with LocalDeployment(tmp_path / "deploy") as deployment:
+        for client in range(4):
+            deployment.add_client(f"client{client}", client, {"attack": "nan"} if client == 0 else {})
+        # Who has no registered key, does not trust the CA, or has the key of one that is there, gets no row.
+        stranger, _ = make_client_key(tmp_path / "strange", "stranger")
+        deployment.start_client("stranger", 7, stranger)
+        make_authority(tmp_path / "other")
+        deployment.start_client("lost", 8, tmp_path / "deploy" / "keys" / "client1", tmp_path / "other" / "ca.crt")
+        lines = list(deployment.run(APP, {**config, "rounds": 3}, timeout=240))
+        np.testing.assert_array_equal(parameters(lines), expected([1, 2, 3], 3), err_msg="\n".join(lines[-30:]))
+        assert len(saved_roster(state / "state.safetensors")) == 4
+        assert all(list(line["refused"].values()) == ["not_finite"] for line in audit(state))
+
+        clone = tmp_path / "deploy" / "keys" / "client2"
+        deployment.start_client("clone", 9, clone)
+        running = threading.Thread(target=lambda: list(deployment.run(APP, {**config, "rounds": 8}, timeout=240)))
+        running.start()
+        deadline = time.monotonic() + 120
+        while len(audit(state)) < 5 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert len(audit(state)) >= 5
+        deployment.stop("superlink", kill=True)
+        running.join(60)
+        deployment.start_superlink()
+        lines = list(deployment.run(APP, {**config, "rounds": 8}, timeout=240))
+        np.testing.assert_array_equal(parameters(lines), expected([1, 2, 3], 8), err_msg="\n".join(lines[-30:]))
+        assert len(saved_roster(state / "state.safetensors")) == 4
+        assert sorted({line["round"] for line in audit(state)}) == list(range(1, 9))
