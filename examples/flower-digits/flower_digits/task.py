@@ -22,12 +22,13 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 
 
-def batches(client: int, clients: int) -> Iterator[Any]:
-    """Yield batches of a client's part of the training set, drawn by torch's generator."""
+def batches(client: int, clients: int, *, flip: bool = False) -> Iterator[Any]:
+    """Yield batches of a client's part of the training set, drawn by torch's generator; `flip` turns labels around."""
     train = dataset().train
     part = np.array_split(np.random.default_rng(0).permutation(len(train)), clients)[client]
     while True:
-        yield train.batch(part[torch.randperm(len(part))[:BATCH].numpy()])
+        images, labels = train.batch(part[torch.randperm(len(part))[:BATCH].numpy()])
+        yield images, 9 - labels if flip else labels
 
 
 def loss(model: nn.Module, batch: Any) -> torch.Tensor:

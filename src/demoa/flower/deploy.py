@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--attacks", default="nan wrong_shape bit_flip", help="what clients 0, 1, ... do")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--p", type=float, default=0.3, help="how likely a client is asked in a round")
+    parser.add_argument("--strategy", default="demoa", help="demoa, or Flower's own: fedmedian, krum")
     parser.add_argument("--folder", type=Path, default=Path("outputs/deploy"), help="for keys, logs and the state")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all processes are stopped then, too
@@ -35,6 +36,7 @@ def main() -> None:
         "faulty": len(chosen.attacks.split()),
         "attacks": chosen.attacks,
         "rounds": chosen.rounds,
+        "strategy": chosen.strategy,
         "p": chosen.p,
         "identity": "key",
         "timeout": 120.0,
