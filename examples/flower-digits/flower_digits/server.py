@@ -49,7 +49,11 @@ def demoas(config: Any) -> DelayedMomentumStrategy:
 def flowers_own(config: Any) -> Strategy | None:
     """Return a strategy of Flower's own, for comparison."""
     clients = int(config["clients"])
-    options = {"fraction_train": float(config["p"]), "min_available_nodes": clients, "fraction_evaluate": 0.0}
+    options: dict[str, Any] = {
+        "fraction_train": float(config["p"]),
+        "min_available_nodes": clients,
+        "fraction_evaluate": 0.0,
+    }
     if config["strategy"] == "fedmedian":
         return FedMedian(**options)
     if config["strategy"] == "krum":
