@@ -74,3 +74,12 @@ def test_keys_lies_and_a_superlink_that_is_killed(tmp_path):
         np.testing.assert_array_equal(parameters(lines), expected([1, 2, 3], 8), err_msg="\n".join(lines[-30:]))
         assert len(saved_roster(state / "state.safetensors")) == 4
         assert sorted({line["round"] for line in audit(state)}) == list(range(1, 9))
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in read(path)]
+    assert left == []
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

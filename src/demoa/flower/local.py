@@ -200,15 +200,24 @@ def _free_port(remembered: Path | None = None) -> int:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they started."""
-    found, todo = [], [pid]
+    """Return the processes that a process started, and those that they started.
+
+    Flower's helpers outlive whoever started them, but are told its id.
+    """
     children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+            child = int(folder.name)
+            parents = {int((folder / "stat").read_text().rpartition(")")[2].split()[1])}
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if "--parent-pid" in words:
+                parents.add(int(words[words.index("--parent-pid") + 1]))
+            for parent in parents:
+                children.setdefault(parent, []).append(child)
+    found, todo = [], [pid]
     while todo:
         for child in children.get(todo.pop(), []):
-            found.append(child)
-            todo.append(child)
+            if child not in found:
+                found.append(child)
+                todo.append(child)
     return found
