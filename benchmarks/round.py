@@ -259,7 +259,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(demoa.get_threads())
     dataset = f"{Path(__file__).stem}:small_images" if options.toy else "mnist"
-    repeats = TURNS if options.toy else options.repeats
+    repeats, turns = (1, 1) if options.toy else (options.repeats, TURNS)
     lines: list[dict[str, Any]] = []
 
     def show(name: str, clients: int, ours: float, gradients: float, peer: str, theirs: float | None) -> None:
@@ -274,12 +274,12 @@ def main() -> None:
             made = experiment(rule, clients, dataset)
             works = [made.federation.play, our_gradients(made, clients)]
             peer = byzfl_round(made, rule, clients)
-            ours, gradients, *peers = best(repeats, TURNS, *works, *([] if peer is None else [peer]))
+            ours, gradients, *peers = best(repeats, turns, *works, *([] if peer is None else [peer]))
             show(rule, clients, ours, gradients, "ByzFL", peers[0] if peers else None)
             if clients > 2:
                 show(rule, clients, ours, gradients, "pfl, plain mean", pfl_round(made, clients, repeats))
     made = experiment("krum", N, dataset)
-    ours, gradients, theirs = best(repeats, TURNS, made.federation.play, our_gradients(made, N), epfml_round(made))
+    ours, gradients, theirs = best(repeats, turns, made.federation.play, our_gradients(made, N), epfml_round(made))
     show("krum, everyone", N, ours, gradients, "epfml", theirs)
     if options.json:
         Path(options.json).write_text(json.dumps(lines, indent=1))

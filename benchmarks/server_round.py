@@ -241,7 +241,7 @@ def main() -> None:
         n, d, k, rule, mixing = json.loads(options.peak_of)
         print(json.dumps(peak_memory(Case(n, d, k, rule, tuple(mixing)))))
         return
-    sizes = [(10, 10_000), (20, 10_000)] if options.toy else [(25, MNIST), (100, MNIST), (25, RESNET)]
+    sizes = [(10, 10_000)] if options.toy else [(25, MNIST), (100, MNIST), (25, RESNET)]
     repeats = 8 if options.toy else options.repeats
     print(f"{demoa.get_threads()} threads; times in ms, best of {repeats}; ours is a whole round")
     print(f"{'n':>4} {'d':>10} {'k':>3}  {'rule':<26} {'ours':>8} {'passes':>6}  {'ByzFL':>9} {'':>7}  {'torch':>9}")
