@@ -373,8 +373,8 @@ def test_a_budget_is_written_down_and_kept(spec, tmp_path):
 def test_own_parts_take_part_by_import_path(tmp_path):
     example = ROOT / "examples" / "own_parts.py"
     assert len(example.read_text().splitlines()) < 40
-    words = ("sweep", "own_parts.toml", "--out", tmp_path / "own", "--set", "run.rounds=20")
-    found = demoa(*words, cwd=example.parent)
+    words = ("sweep", example.with_suffix(".toml"), "--out", tmp_path / "own", "--set", "run.rounds=20")
+    found = demoa(*words, cwd=tmp_path)  # they are found beside the study, wherever one is
     assert found.returncode == 0, found.stderr
     rows = table(tmp_path / "own")
     assert len(rows) == 16

@@ -82,6 +82,7 @@ def sweep(
     """Play a whole study: a grid of runs, tuned, one process per core."""
     from demoa.cli.sweep import sweep_command
 
+    sys.path.append(str(spec.resolve().parent))  # parts of one's own are found beside the study, too
     code = sweep_command(
         spec,
         out,
