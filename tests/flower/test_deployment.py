@@ -1,7 +1,9 @@
-"""Real processes over TLS on loopback: keys, certificates, lies, and `kill -9` of the SuperLink."""
+"""Real processes over TLS on loopback: keys, certificates, lies, and `kill -9` of each kind of process."""
 
 import hashlib
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -55,40 +57,77 @@ def audit(folder):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_keys_lies_and_a_superlink_that_is_killed(tmp_path):
+def in_background(deployment, config, rounds):
+    """Start a run that will be killed."""
+    thread = threading.Thread(target=lambda: list(deployment.run(APP, {**config, "rounds": rounds})), daemon=True)
+    thread.start()
+
+
+def wait_for_round(state, number):
+    deadline = time.monotonic() + 120
+    while not any(line["round"] >= number for line in audit(state)):
+        assert time.monotonic() < deadline, f"round {number} did not come"
+        time.sleep(0.05)
+
+
+def come_back(deployment, start, *clients):
+    """Start SuperNodes again until the SuperLink lets them: for a minute, it takes them for clones of the old ones."""
+    for client in clients:
+        start(client)
+    deadline = time.monotonic() + 150
+    while not all(deployment.connected(f"client{client}") for client in clients):
+        assert time.monotonic() < deadline, "the SuperLink does not let clients back in"
+        for client in clients:
+            if not deployment.running(f"client{client}"):
+                start(client)
+        time.sleep(0.5)
+
+
+def test_keys_lies_and_kills(tmp_path):
     state = tmp_path / "state"
-    config = {"clients": 4, "folder": str(state)}
+    config = {"clients": 4, "folder": str(state), "timeout": 20.0}
+    draw = np.random.default_rng(0)
     with LocalDeployment(tmp_path / "deploy") as deployment:
-        for client in range(4):
+
+        def start(client):
             deployment.add_client(f"client{client}", client, {"attack": "nan"} if client == 0 else {})
+
+        def play(rounds):
+            """Play up to a round, and compare with a server that took the same replies."""
+            lines = list(deployment.run(APP, {**config, "rounds": rounds}, timeout=240))
+            found = expected(audit(state), deployment.folder)
+            np.testing.assert_array_equal(parameters(lines), found, err_msg="\n".join(lines[-30:]))
+            assert sorted({line["round"] for line in audit(state)}) == list(range(1, rounds + 1))
+            assert len(saved_roster(state / "state.safetensors")) == 4
+            assert {reason for line in audit(state) for reason in line["refused"].values()} == {"not_finite"}
+            assert all(len(line["answered"]) <= 3 for line in audit(state))
+
+        for client in range(4):
+            start(client)
         # Who has no registered key, does not trust the CA, or has the key of one that is there, gets no row.
         stranger, _ = make_client_key(tmp_path / "strange", "stranger")
         deployment.start_client("stranger", 7, stranger)
         make_authority(tmp_path / "other")
         deployment.start_client("lost", 8, tmp_path / "deploy" / "keys" / "client1", tmp_path / "other" / "ca.crt")
-        lines = list(deployment.run(APP, {**config, "rounds": 2}, timeout=240))
-        found = expected(audit(state), deployment.folder)
-        np.testing.assert_array_equal(parameters(lines), found, err_msg="\n".join(lines[-30:]))
-        assert max(len(line["answered"]) for line in audit(state)) == 3
-        assert len(saved_roster(state / "state.safetensors")) == 4
-        assert {reason for line in audit(state) for reason in line["refused"].values()} == {"not_finite"}
+        play(2)
+        for name in ("stranger", "lost"):
+            deployment.stop(name)
+        deployment.start_client("clone", 9, tmp_path / "deploy" / "keys" / "client2")
 
-        clone = tmp_path / "deploy" / "keys" / "client2"
-        deployment.start_client("clone", 9, clone)
-        running = threading.Thread(target=lambda: list(deployment.run(APP, {**config, "rounds": 6}, timeout=240)))
-        running.start()
-        deadline = time.monotonic() + 120
-        while len(audit(state)) < 4 and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert len(audit(state)) >= 4
+        in_background(deployment, config, 99)
+        wait_for_round(state, 3 + draw.integers(3))
+        for client in (1, 3):
+            deployment.stop(f"client{client}", kill=True)
+        os.kill(deployment.serverapp_pids()[-1], signal.SIGKILL)
+        come_back(deployment, start, 1, 3)
+        play(7)
+
+        in_background(deployment, config, 99)
+        wait_for_round(state, 8 + draw.integers(3))
         deployment.stop("superlink", kill=True)
-        running.join(60)
         deployment.start_superlink()
-        lines = list(deployment.run(APP, {**config, "rounds": 6}, timeout=240))
-        found = expected(audit(state), deployment.folder)
-        np.testing.assert_array_equal(parameters(lines), found, err_msg="\n".join(lines[-30:]))
-        assert len(saved_roster(state / "state.safetensors")) == 4
-        assert sorted({line["round"] for line in audit(state)}) == list(range(1, 7))
+        play(12)
+        assert len(audit(state)[-1]["answered"]) == 3  # all honest clients are back
     left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in read(path)]
     assert left == []
 

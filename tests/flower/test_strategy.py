@@ -32,8 +32,9 @@ def identity(monkeypatch):
 class Straight(Grid):
     """A grid whose nodes are functions: message -> reply, or None for no answer."""
 
-    def __init__(self, nodes):
+    def __init__(self, nodes, *, answers_questions=False):
         self.nodes = dict(nodes)
+        self.answers_questions = answers_questions
         self.pushed = 0
         self._replies = []
 
@@ -57,10 +58,15 @@ class Straight(Grid):
         for message in messages:
             self.pushed += 1
             message.metadata.__dict__["_message_id"] = f"message {self.pushed}"
-            answer = self.nodes[message.metadata.dst_node_id](message)
+            answer = self.answer(message)
             if answer is not None:
                 self._replies.append(answer)
         return [message.metadata.message_id for message in messages]
+
+    def answer(self, message):
+        if message.metadata.message_type == "query" and not self.answers_questions:
+            return Message(Error(code=2, reason="no such function"), reply_to=message)
+        return self.nodes[message.metadata.dst_node_id](message)
 
     def pull_messages(self, message_ids):
         wanted = set(message_ids)
@@ -198,6 +204,7 @@ def test_a_new_run_goes_on_bit_for_bit(tmp_path):
         start(strategy, Straight(nodes), rounds)
     np.testing.assert_array_equal(final(strategy), final(straight))
     assert strategy.participation.asked == straight.participation.asked
+    assert strategy.audit.table() == straight.audit.table()
 
 
 def test_only_every_kth_round_is_saved(tmp_path):
@@ -209,7 +216,7 @@ def test_only_every_kth_round_is_saved(tmp_path):
     straight = made()
     start(straight, Straight(eight()), 20)
     np.testing.assert_array_equal(final(again), final(straight))
-    assert [path.name for path in tmp_path.glob("notes-*")] == ["notes-20.json"]
+    assert [path.name for path in tmp_path.glob("notes-*")] == ["notes-20.safetensors"]
 
 
 def plug_pulled_after(rounds):
@@ -218,6 +225,28 @@ def plug_pulled_after(rounds):
             raise RuntimeError("pulled the plug")
 
     return evaluate
+
+
+def test_a_run_that_goes_on_waits_until_its_clients_answer(tmp_path, monkeypatch):
+    """A killed server leaves clients behind that wait for the rest of a message: no round is spent on them."""
+    monkeypatch.setattr("demoa.flower.roster.ROLL_CALL_SECONDS", 0.1)
+    start(made(folder=tmp_path), Straight(eight()), 5)
+    questions = []
+
+    class Stuck(Straight):
+        def answer(self, message):
+            if message.metadata.message_type == "query" and message.metadata.dst_node_id == 3:
+                questions.append(message)
+                if len(questions) < 4:
+                    return None
+            return super().answer(message)
+
+    again = made(folder=tmp_path)
+    start(again, Stuck(eight()), 20)
+    straight = made()
+    start(straight, Straight(eight()), 20)
+    assert len(questions) == 4
+    np.testing.assert_array_equal(final(again), final(straight))
 
 
 def test_a_run_in_which_nobody_answers_is_no_success(tmp_path):

@@ -32,25 +32,29 @@ def in_order(tensor):
 def test_a_flat_gradient_is_what_autograd_gives(name, memory_format):
     """To the last bit where torch uses the same kernels; else up to the rounding of sums in another order.
 
-    Dropout masks go by the order in memory, so they are left out where that differs.
+    In float64 there: what rounding leaves on either side of a ReLU's kink has another gradient altogether. Dropout
+    masks go by the order in memory, so they are left out where that differs.
     """
+    same = memory_format == torch.channels_last
+    dtype = torch.float32 if same else torch.float64
     with seeded_torch(0, "model"):
-        plain = MODELS[name](1, 12, 4).to(memory_format=memory_format)
+        plain = MODELS[name](1, 12, 4).to(dtype=dtype, memory_format=memory_format)
     with seeded_torch(0, "model"):
-        flat = FlatModel(MODELS[name](1, 12, 4))
+        flat = FlatModel(MODELS[name](1, 12, 4).to(dtype=dtype))
     for module in (plain, flat.module):
-        module.train(memory_format == torch.channels_last)
-    images, labels = torch.randn(8, 1, 12, 12, generator=torch.Generator().manual_seed(1)), torch.arange(8) % 4
+        module.train(same)
+    images = torch.randn(8, 1, 12, 12, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    labels = torch.arange(8) % 4
     with seeded_torch(0, "dropout"):
         functional.cross_entropy(plain(images), labels).backward()
     expected = torch.cat([in_order(parameter.grad) for parameter in plain.parameters()])
     for _ in range(2):  # the second call must not add to the first
         with seeded_torch(0, "dropout"):
             found = flat.differentiate(functional.cross_entropy(flat.module(images), labels))
-        if memory_format == torch.channels_last:
+        if same:
             np.testing.assert_array_equal(found.numpy(), expected.numpy())
-        else:  # sums of up to 12^2 * 512 products in float32, in two orders
-            assert float((found - expected).norm()) <= 1e-5 * float(expected.norm())
+        else:  # sums of up to 12^2 * 512 products, layer after layer, in two orders
+            assert float((found - expected).norm()) <= 1e-11 * float(expected.norm())
 
 
 def test_setting_parameters_changes_the_module():

@@ -9,7 +9,7 @@ from flwr.serverapp.strategy import FedMedian, Krum, Strategy
 
 import demoa
 from demoa.flower import DelayedMomentumStrategy
-from demoa.flower.client import load_parameters, parameters_of
+from demoa.flower.client import load_arrays, parameters_of
 from demoa.sampling import Bernoulli
 from flower_digits.task import accuracy, network
 
@@ -64,7 +64,7 @@ def flowers_own(config: Any) -> Strategy | None:
 def evaluate(number: int, arrays: ArrayRecord) -> MetricRecord:
     """Print how good the model is on the test set."""
     model = network()
-    load_parameters(model, arrays)
+    load_arrays(model, arrays)
     found = accuracy(model)
     print(f"round {number}: accuracy {found:.1%}", flush=True)
     return MetricRecord({"accuracy": found})

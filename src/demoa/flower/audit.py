@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ class Audit:
         self._write(
             {
                 "round": report.number,
+                "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "answered": list(report.accepted),
                 "missing": list(report.missing),
                 "refused": {str(client): reason for client, reason in report.rejected.items()},
@@ -79,6 +81,14 @@ class Audit:
             for client, standing in self.standings.items()
         ]
         return sorted(rows, key=lambda row: -float(str(row["suspicion"])))
+
+    def notes(self) -> list[tuple[ClientId, dict[str, Any]]]:
+        """Return all standings, as JSON holds them."""
+        return [(client, asdict(standing)) for client, standing in self.standings.items()]
+
+    def restore(self, notes: list[tuple[ClientId, dict[str, Any]]]) -> None:
+        """Take over the standings of an earlier run."""
+        self.standings = {client: Standing(**standing) for client, standing in notes}
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._path is not None:

@@ -32,7 +32,8 @@ def make_client_app(
     """Return an app that answers with a gradient, or with its momentum if it is asked for that.
 
     Args:
-        model: Makes the module; its trainable parameters are what is sent, under their names.
+        model: Makes the module; its trainable parameters are what is sent, under their names, and the buffers that
+            the strategy shares.
         batches: Gives the client's data, such as a torch DataLoader; what it draws from torch is seeded by round.
         loss: The mean loss on a batch.
         evaluate: Figures of the model on the client's own data.
@@ -50,25 +51,29 @@ def make_client_app(
         config = content["config"]
         number, client = int(config["server-round"]), int(context.node_config.get("partition-id", 0))
         module = _made(model, seed)
-        load_parameters(module, content["arrays"])
+        load_arrays(module, content["arrays"])
         with seeded_torch(seed, "client", client, number):
             vectors, first = _update(module, iter(batches(context)), loss, local_steps, local_lr)
         if clip is not None:
             _clip(vectors, clip)
         if config.get("momentum"):
             vectors = _momentum(vectors, config, context)
-        record = ArrayRecord({name: Array(vector.numpy()) for name, vector in vectors.items()})
-        return Message(
-            RecordDict({"arrays": record, "metrics": MetricRecord({"loss": first, "server-round": number})}),
-            reply_to=message,
-        )
+        reply: Any = {
+            "arrays": ArrayRecord({name: Array(vector.numpy()) for name, vector in vectors.items()}),
+            "metrics": MetricRecord({"loss": first, "server-round": number}),
+        }
+        shared = [name for name in buffer_names(module) if name in content["arrays"]]
+        if shared:
+            held = dict(module.named_buffers())
+            reply["buffers"] = ArrayRecord({name: Array(held[name].cpu().numpy()) for name in shared})
+        return Message(RecordDict(reply), reply_to=message)
 
     @app.evaluate()
     def evaluate_(message: Message, context: Context) -> Message:
         found = {}
         if evaluate is not None:
             module = _made(model, seed)
-            load_parameters(module, message.content["arrays"])  # type: ignore[arg-type]
+            load_arrays(module, message.content["arrays"])  # type: ignore[arg-type]
             found = evaluate(module, context)
         return Message(RecordDict({"metrics": MetricRecord(dict(found))}), reply_to=message)
 
@@ -86,18 +91,29 @@ def _made(model: Callable[[], nn.Module], seed: int) -> nn.Module:
         return model()
 
 
-def parameters_of(module: nn.Module) -> ArrayRecord:
-    """Return the trainable parameters of a module, by name: what a run starts from."""
-    owned = ((name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad)
-    return ArrayRecord({name: Array(parameter.detach().cpu().numpy()) for name, parameter in owned})
+def parameters_of(module: nn.Module, *, buffers: bool = False) -> ArrayRecord:
+    """Return the trainable parameters of a module, by name, and its buffers if asked for: what a run starts from."""
+    owned = [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
+    if buffers:
+        held = dict(module.named_buffers())
+        owned += [(name, held[name]) for name in buffer_names(module)]  # type: ignore[misc]
+    return ArrayRecord({name: Array(tensor.detach().cpu().numpy()) for name, tensor in owned})
 
 
-def load_parameters(module: nn.Module, arrays: ArrayRecord) -> None:
-    """Copy parameters into a module, by name."""
+def buffer_names(module: nn.Module) -> list[str]:
+    """Return the names of the buffers that can be shared: running statistics, not counters."""
+    return [name for name, buffer in module.named_buffers() if buffer.is_floating_point()]
+
+
+def load_arrays(module: nn.Module, arrays: ArrayRecord) -> None:
+    """Copy arrays into a module, by name: its trainable parameters, and the buffers that are there."""
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             if parameter.requires_grad:
                 parameter.copy_(torch.from_numpy(arrays[name].numpy().copy()))
+        for name, buffer in module.named_buffers():
+            if name in arrays:
+                buffer.copy_(torch.from_numpy(arrays[name].numpy().copy()))
 
 
 def _update(

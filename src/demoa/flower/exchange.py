@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from flwr.app import Message
 from flwr.serverapp import Grid
@@ -22,8 +22,8 @@ REQUESTS = 10
 """How many questions a second the SuperLink is asked at most."""
 
 
-def exchange(grid: Grid, messages: Iterable[Message], *, timeout: float, poll: float) -> list[Message]:
-    """Send messages and return the replies that come in time, in the order of arrival.
+def exchange(grid: Grid, messages: Iterable[Message], *, timeout: float, poll: float) -> Iterator[Message]:
+    """Send messages, and return the replies that come in time, one by one as they arrive.
 
     Args:
         grid: Where to.
@@ -32,8 +32,8 @@ def exchange(grid: Grid, messages: Iterable[Message], *, timeout: float, poll: f
         poll: How often to ask for a reply, in seconds; the first times more often, and less with many messages.
     """
     waiting = [identity for identity in grid.push_messages(list(messages)) if identity]
-    round_trip = _Collection(grid, waiting, time.monotonic() + timeout, max(poll, len(waiting) / REQUESTS))
-    return round_trip.replies() if waiting else []
+    collection = _Collection(grid, waiting, time.monotonic() + timeout, max(poll, len(waiting) / REQUESTS))
+    return collection.replies()
 
 
 class _Collection:
@@ -46,27 +46,37 @@ class _Collection:
         self._count = len(waiting)
         # When each may be asked for next, and how long to pause after that.
         self._queue = deque((identity, 0.0, 0.01) for identity in waiting)
-        self._found: list[Message] = []
+        self._found: deque[Message] = deque()
         self._changed = threading.Condition()
         self._busy: dict[threading.Thread, float] = {}
         self._over = False
         self._error: BaseException | None = None
 
-    def replies(self) -> list[Message]:
-        """Return what has come when all is there, or the time is over."""
+    def replies(self) -> Iterator[Message]:
+        """Yield what comes, until all is there or the time is over."""
         for _ in range(min(THREADS, self._count)):
             self._add_thread()
+        left = self._count
+        try:
+            while left and self._wait():
+                yield self._found.popleft()
+                left -= 1
+        finally:
+            with self._changed:
+                self._over = True  # what comes later is left aside
+
+    def _wait(self) -> bool:
+        """Return whether there is a reply, after waiting for one."""
         with self._changed:
-            while len(self._found) < self._count and self._error is None:
+            while not self._found:
+                if self._error is not None:
+                    raise self._error
                 left = self._deadline - time.monotonic()
                 if left <= 0:
-                    break
+                    return False
                 self._changed.wait(min(left, 1.0))
                 self._replace_stuck()
-            self._over = True
-            if self._error is not None:
-                raise self._error
-            return list(self._found)  # what comes later is left aside
+            return True
 
     def _add_thread(self) -> None:
         thread = threading.Thread(target=self._work, daemon=True)
@@ -96,7 +106,7 @@ class _Collection:
                 if not late:
                     self._busy[me] = time.monotonic() + 1e9
                 if found:
-                    self._found += found
+                    self._found.extend(found)
                     self._changed.notify_all()
                 else:
                     self._queue.append((identity, time.monotonic() + pause, min(self._poll, 1.5 * pause)))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from demoa.core.errors import StoreError
+from demoa.server import checkpoint
 from demoa.server.round import ClientId
 from demoa.server.server import Server
 from demoa.server.state import saved_roster
@@ -15,10 +19,10 @@ from demoa.server.state import saved_roster
 class StrategyFolder:
     """A deployment on disk.
 
-    state.safetensors   the server: parameters, rows, roster, round
-    notes-ROUND.json    what the strategy knows at that round beside it; written first
-    audit.jsonl         a line per round
-    roster.jsonl        a line for each time that clients came or left
+    state.safetensors         the server: parameters, rows, roster, round
+    notes-ROUND.safetensors   what the strategy knows at that round beside it; written first
+    audit.jsonl               a line per round; one that was played again after a crash has two, and the last counts
+    roster.jsonl              a line for each time that clients came or left
     """
 
     def __init__(self, path: str | Path | None) -> None:
@@ -36,41 +40,29 @@ class StrategyFolder:
             return None
         return saved_roster(self.path / "state.safetensors")
 
-    def load(self, server: Server) -> dict[str, Any]:
-        """Bring a server to where an earlier run saved it, and return the notes of that round."""
+    def load(self, server: Server) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Bring a server to where an earlier run saved it, and return the notes of that round, and their arrays."""
         assert self.path is not None
         server.load(self.path / "state.safetensors")
-        try:
-            notes: dict[str, Any] = json.loads((self.path / f"notes-{server.round}.json").read_text())
-        except (OSError, ValueError) as error:
-            raise StoreError(f"the notes of round {server.round} cannot be read: {error}") from error
-        return {name: _restored(server, counts) for name, counts in notes.items()}
+        return checkpoint.read(self._notes(server.round))
 
-    def save(self, server: Server, notes: dict[str, dict[ClientId, int]]) -> None:
+    def save(self, server: Server, notes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Save a server and the notes of its round; a crash in between leaves the state before, and its notes."""
         if self.path is None:
             return
-        text = json.dumps(
-            {name: {str(client): count for client, count in each.items()} for name, each in notes.items()}
-        )
-        target = self.path / f"notes-{server.round}.json"
-        try:
-            target.write_text(text)
-            server.save(self.path / "state.safetensors")
-            for other in self.path.glob("notes-*.json"):
-                if other != target:
-                    other.unlink()
-        except OSError as error:
-            raise StoreError(f"cannot write to {self.path}: {error}; make room, then start a new run") from error
+        target = self._notes(server.round)
+        checkpoint.write(target, notes, arrays)
+        server.save(self.path / "state.safetensors")
+        for other in self.path.glob("notes-*.safetensors"):
+            if other != target:
+                other.unlink(missing_ok=True)
+
+    def _notes(self, number: int) -> Path:
+        assert self.path is not None
+        return self.path / f"notes-{number}.safetensors"
 
     def note(self, event: dict[str, Any]) -> None:
         """Write down that clients came or left."""
         if self.path is not None:
             with (self.path / "roster.jsonl").open("a") as file:
                 file.write(json.dumps(event) + "\n")
-
-
-def _restored(server: Server, counts: dict[str, int]) -> dict[ClientId, int]:
-    """Return counts by the clients' own names, which JSON holds as text."""
-    names = {str(name): name for name in server.clients}
-    return {names.get(name, name): count for name, count in counts.items()}

@@ -45,6 +45,7 @@ class LocalDeployment:
         self.folder = folder.resolve()
         self._database = ["--database", str(self.folder / "link.db")] if database else []
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._log_begins: dict[str, int] = {}
         self._port = _free_port(self.folder / "port")
         self._environment = {
             **os.environ,
@@ -82,6 +83,19 @@ class LocalDeployment:
     def pid(self, name: str) -> int:
         """Return the id of a process, such as "superlink" or "client3"."""
         return self._processes[name].pid
+
+    def running(self, name: str) -> bool:
+        """Return whether a process that was started has not ended."""
+        return self._processes[name].poll() is None
+
+    def connected(self, name: str) -> bool:
+        """Return whether a client that was started has been let in by the SuperLink."""
+        return b"SuperNode ID" in (self.folder / f"{name}.log").read_bytes()[self._log_begins[name] :]
+
+    def serverapp_pids(self) -> list[int]:
+        """Return the ids of the processes that play the server's side of runs, the newest last."""
+        family = _descendants(self.pid("superlink"))
+        return sorted(pid for pid in family if any(word.endswith("flwr-serverapp") for word in _words(pid)))
 
     def start_superlink(self) -> None:
         """Start the SuperLink, and wait until it listens."""
@@ -125,7 +139,7 @@ class LocalDeployment:
         settings = {"partition-id": partition, **(config or {})}
         self._start(
             name,
-            *("flower-supernode", "--superlink", self.address, "--port", str(_free_port())),
+            *("demoa-supernode", "--superlink", self.address, "--port", str(_free_port())),
             *("--root-certificates", str(authority or self.authority), "--auth-supernode-private-key", str(key)),
             *("--node-config", " ".join(f"{key}={json.dumps(value)}" for key, value in settings.items())),
         )
@@ -170,6 +184,7 @@ class LocalDeployment:
 
     def _start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as file:
+            self._log_begins[name] = file.tell()
             self._processes[name] = self._popen(list(command), file)
 
     def _popen(self, command: list[str], output: IO[bytes] | int) -> subprocess.Popen[bytes]:
@@ -209,7 +224,7 @@ def _descendants(pid: int) -> list[int]:
         with contextlib.suppress(OSError, ValueError, IndexError):
             child = int(folder.name)
             parents = {int((folder / "stat").read_text().rpartition(")")[2].split()[1])}
-            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            words = _words(child)
             if "--parent-pid" in words:
                 parents.add(int(words[words.index("--parent-pid") + 1]))
             for parent in parents:
@@ -221,3 +236,11 @@ def _descendants(pid: int) -> list[int]:
                 found.append(child)
                 todo.append(child)
     return found
+
+
+def _words(pid: int) -> list[str]:
+    """Return the command line of a process; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []

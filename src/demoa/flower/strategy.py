@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from logging import INFO, WARNING
+from collections.abc import Callable, Collection, Iterable, Sequence
+from logging import INFO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.common import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
-from demoa.core.checks import require, whole_number
-from demoa.core.errors import DemoaError, UpdateRejected, first_line, unknown_name
+from demoa.core.checks import whole_number
+from demoa.core.errors import ConfigError, DemoaError, unknown_name
 from demoa.core.registry import build
 from demoa.core.seeding import generator
 from demoa.flower.arrays import Layout, as_vector
 from demoa.flower.audit import Audit
+from demoa.flower.buffers import SharedBuffers
 from demoa.flower.exchange import exchange
 from demoa.flower.folder import StrategyFolder
-from demoa.flower.roster import IDENTITIES, Named, wait_for_clients
+from demoa.flower.intake import Intake
+from demoa.flower.roster import IDENTITIES, Attendance
 from demoa.sampling import SAMPLINGS, Bernoulli, Sampling
 from demoa.server.algorithms import Algorithm
 from demoa.server.participation import Participation
-from demoa.server.round import ClientId, Round
 from demoa.server.server import Server
 from demoa.simulation.adversary import Adversary
+
+
+RETURN_SECONDS = 120.0
+"""How long a run that goes on waits at most until its clients answer again."""
 
 
 class NobodyAnswers(DemoaError, RuntimeError):
@@ -49,6 +54,8 @@ class DelayedMomentumStrategy(Strategy):
         sampling: Who is asked in a round, by name or ready made.
         sampling_seed: What it draws from, if not from `seed`.
         momentum: "server": clients send gradients. "client": they keep their momentum and send it.
+        buffers: Which of the model's arrays are not trained but shared, such as the running statistics of BatchNorm:
+            clients send theirs along, and the model has the median of all that were last sent.
         folder: Where the state is saved and the audit is written; a new run on the same folder goes on with it.
         save_every: After how many rounds the state is saved.
         identity: What a client is known by: "key" (the SuperLink must ask for keys), "node", or, in simulations,
@@ -57,7 +64,7 @@ class DelayedMomentumStrategy(Strategy):
         may_join: Let clients in that come later, with a zero row.
         leaves_after: Forget a client that was out of reach for so many rounds in a row; None keeps everyone.
         silent_rounds: After so many rounds in a row without one valid reply, the run ends with an error.
-        wait: How many seconds to wait for the clients at the start.
+        wait: How many seconds to wait for the clients at the start; a run that goes on waits for two minutes at most.
         poll: How often to ask for replies, in seconds.
         evaluate_every: After how many rounds clients are asked to evaluate; 0 is never.
         adversary: For simulations: what the Byzantine clients, 0 to byzantine - 1, send in place of their replies.
@@ -74,6 +81,7 @@ class DelayedMomentumStrategy(Strategy):
         lr: float = 0.1,
         sampling: str | Sampling | None = None,
         momentum: str = "server",
+        buffers: Collection[str] = (),
         norm_limit: float | None = None,
         seed: int = 0,
         sampling_seed: int | None = None,
@@ -109,24 +117,21 @@ class DelayedMomentumStrategy(Strategy):
         chosen = Bernoulli(0.1) if sampling is None else sampling
         self.sampling: Sampling = build("sampling", Sampling, SAMPLINGS, chosen)  # type: ignore[type-abstract]
         self.sampling.probability(1, self._clients)
-        require(leaves_after is None or leaves_after >= 1, "leaves_after", leaves_after, "at least 1, or None")
         self._folder = StrategyFolder(folder)
         self._save_every = whole_number("save_every", save_every, least=1)
         self._silent_limit = whole_number("silent_rounds", silent_rounds, least=1)
         self._evaluate_every = whole_number("evaluate_every", evaluate_every, least=0)
-        self._find = IDENTITIES[identity]
+        self._attendance = Attendance(IDENTITIES[identity], may_join=may_join, leaves_after=leaves_after)
+        self._buffer_names = frozenset(buffers)
         self._sampling_seed = seed if sampling_seed is None else sampling_seed
         self._wait, self._poll = wait, poll
-        self._estimate_p, self._may_join, self._leaves_after = estimate_p, may_join, leaves_after
+        self._estimate_p = estimate_p
         self._adversary = adversary
         self.participation = Participation()
         self.audit = Audit(self._folder.path)
         self._server: Server | None = None
-        self._nodes: Named = {}
-        self._unreachable: dict[ClientId, int] = {}
+        self._intake: Intake | None = None
         self._silent = 0
-        self._task: Round | None = None
-        self._sent: list[tuple[Message, ClientId]] = []
 
     @property
     def server(self) -> Server:
@@ -152,14 +157,13 @@ class DelayedMomentumStrategy(Strategy):
         self.summary()
         result = Result(arrays=self.arrays)
         if evaluate_fn and self.server.round == 0:
-            _keep(result.evaluate_metrics_serverapp, 0, evaluate_fn(0, self.arrays))
+            _keep(result.evaluate_metrics_serverapp, 0, evaluate_fn(0, result.arrays))
         while self.server.round < num_rounds:
             number = self.server.round + 1
-            messages = self.configure_train(number, self.arrays, train_config or ConfigRecord(), grid)
+            messages = self.configure_train(number, result.arrays, train_config or ConfigRecord(), grid)
             replies = exchange(grid, messages, timeout=timeout, poll=self._poll)
-            arrays, metrics = self.aggregate_train(number, replies)
+            result.arrays, metrics = self.aggregate_train(number, replies)
             _keep(result.train_metrics_clientapp, number, metrics)
-            result.arrays = arrays or self.arrays
             if self._evaluate_every and number % self._evaluate_every == 0:
                 questions = self.configure_evaluate(number, result.arrays, evaluate_config or ConfigRecord(), grid)
                 answers = exchange(grid, questions, timeout=timeout, poll=self._poll)
@@ -173,19 +177,25 @@ class DelayedMomentumStrategy(Strategy):
 
     def open(self, grid: Grid, initial_arrays: ArrayRecord) -> None:
         """Make the server: with the clients that come, or as an earlier run left it."""
-        self._layout = Layout.of(initial_arrays)
-        start = as_vector(initial_arrays)
+        strange = sorted(self._buffer_names - set(initial_arrays))
+        if strange:
+            raise ConfigError(f"the model has no buffers {strange}; name some of its arrays: {list(initial_arrays)}")
+        kinds: dict[bool, dict[str, Array]] = {False: {}, True: {}}
+        for name, array in initial_arrays.items():
+            kinds[name in self._buffer_names][name] = array
+        trained = ArrayRecord(kinds[False])
+        self._layout = Layout.of(trained)
+        self._buffers = SharedBuffers(ArrayRecord(kinds[True]))
+        start = as_vector(trained)
         roster = self._folder.roster()
-        if roster is not None:
-            self._server = Server(start, roster, **self._settings)
-            notes = self._folder.load(self._server)
-            self.participation.asked.update(notes["asked"])
-            self.participation.answered.update(notes["answered"])
-            log(INFO, "Goes on after round %s with %s clients", self.server.round, len(roster))
-            self._nodes = self._find(grid)
+        if roster is None:
+            clients = self._attendance.wait(grid, self._clients, self._wait)
+            self._server = Server(start, clients, **self._settings)
         else:
-            self._nodes = wait_for_clients(lambda: self._find(grid), self._clients, self._wait)
-            self._server = Server(start, list(self._nodes), **self._settings)
+            self._server = Server(start, roster, **self._settings)
+            self._restore(*self._folder.load(self._server))
+            self._attendance.roll_call(grid, min(self._wait, RETURN_SECONDS))
+            log(INFO, "Goes on after round %s with %s clients", self.server.round, len(roster))
 
     def summary(self) -> None:
         """Log what the strategy is."""
@@ -201,7 +211,10 @@ class DelayedMomentumStrategy(Strategy):
         if self._server is None:
             self.open(grid, arrays)
         server = self.server
-        self._meet(grid)
+        change = self._attendance.meet(grid, server)
+        if change is not None:
+            self._folder.note(change)
+            self._buffers.keep(server.clients)
         n = len(server.clients)
         number = server.round + 1
         drawn = self.sampling.clients(number, n, generator(self._sampling_seed, "sampling", number))
@@ -212,55 +225,49 @@ class DelayedMomentumStrategy(Strategy):
             p = self.sampling.probability(number, n)
             if self._estimate_p:
                 p = self.participation.estimate(server.clients, p)
-        self._task = server.begin_round(asked, p=p)
-        self._sent = []
-        for client in self._task.asked:
-            if client in self._nodes:
+        task = server.begin_round(asked, p=p)
+        sent = {}
+        for client in task.asked:
+            if client in self._attendance.nodes:
                 facts = {
                     "server-round": number,
                     "momentum": server.momentum == "client",
-                    "keep": self._task.keep[client],
-                    "gain": self._task.gain,
+                    "keep": task.keep[client],
+                    "gain": task.gain,
                 }
                 record = RecordDict({"arrays": arrays, "config": ConfigRecord({**config, **facts})})
-                self._sent.append((Message(record, self._nodes[client], MessageType.TRAIN), client))
-        return [message for message, _ in self._sent]
+                sent[client] = Message(record, self._attendance.nodes[client], MessageType.TRAIN)
+        self._intake = Intake(server, task, sent, self._layout, self._buffers)
+        return list(sent.values())
 
-    def aggregate_train(
-        self, server_round: int, replies: Iterable[Message]
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord, MetricRecord]:
         """Take what stands the gate, close the round, and return the new model."""
-        task, server = self._task, self.server
-        assert task is not None
-        vectors = self._vectors(replies)
-        liars = [] if self._adversary is None else self._adversary.liars([int(client) for client in task.asked])
-        for client, vector in vectors.items():
-            if client not in liars:
-                self._submit(client, vector, task.number)
-        if self._adversary is not None:
-            sampled = sorted(int(client) for client in vectors)
-            for client, lie in self._adversary.lies(server, task, sampled, lambda client, _: vectors[client]):
-                self._submit(client, lie, task.number)
+        intake, server = self._intake, self.server
+        assert intake is not None
+        if self._adversary is None:
+            intake.take(replies)
+        else:
+            intake.take_with_lies(replies, self._adversary)
+        self._intake = None
         report = server.end_round()
-        self.participation.note(task.asked, report.accepted)
+        self.participation.note(intake.task.asked, report.accepted)
         self._silent = 0 if report.accepted else self._silent + 1
         self.audit.note(server, report, {"clients": len(server.clients)})
-        log(INFO, "round %s: %s asked, %s taken, %s refused, %s missing", report.number, len(task.asked),
+        log(INFO, "round %s: %s asked, %s taken, %s refused, %s missing", report.number, len(intake.task.asked),
             len(report.accepted), len(report.rejected), len(report.missing) - len(report.rejected))  # fmt: skip
-        self._task = None
         metrics: dict[str, Any] = {
             "answered": len(report.accepted),
             "refused": len(report.rejected),
             "missing": len(report.missing),
         }
-        return self._layout.arrays(report.parameters), MetricRecord(metrics)
+        return self.arrays, MetricRecord(metrics)
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Ask all clients that can be reached."""
         record = RecordDict({"arrays": arrays, "config": ConfigRecord({**config, "server-round": server_round})})
-        return [Message(record, node, MessageType.EVALUATE) for node in self._nodes.values()]
+        return [Message(record, node, MessageType.EVALUATE) for node in self._attendance.nodes.values()]
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Return the median of each figure over the clients: a mean would be the liars' to choose."""
@@ -277,71 +284,26 @@ class DelayedMomentumStrategy(Strategy):
 
     @property
     def arrays(self) -> ArrayRecord:
-        """The model as it is now."""
-        return self._layout.arrays(self.server.parameters)
+        """The model as it is now: what is trained, then the buffers."""
+        return ArrayRecord({**self._layout.arrays(self.server.parameters), **self._buffers.arrays()})
 
     def save(self) -> None:
         """Save all that a new run needs to go on."""
-        notes = {"asked": self.participation.asked, "answered": self.participation.answered}
-        self._folder.save(self.server, notes)
+        notes = {
+            "audit": self.audit.notes(),
+            "away": list(self._attendance.away.items()),
+            "buffers": list(self._buffers.rows),
+        }
+        arrays = {f"buffers.{place}": row for place, row in enumerate(self._buffers.rows.values())}
+        self._folder.save(self.server, notes, arrays)
 
-    def _meet(self, grid: Grid) -> None:
-        """Find out who can be reached, let in who may join, and let go who has been away for too long."""
-        self._nodes = self._find(grid)
-        server = self.server
-        for client in server.clients:
-            away = 0 if client in self._nodes else self._unreachable.get(client, 0) + 1
-            self._unreachable[client] = away
-        limit = self._leaves_after
-        left = [client for client in server.clients if limit is not None and self._unreachable[client] > limit]
-        new = [client for client in self._nodes if client not in server.clients] if self._may_join else []
-        if left or new:
-            try:
-                server.reseat([*(client for client in server.clients if client not in left), *new])
-            except DemoaError as error:
-                log(WARNING, "The roster stays as it is: %s", first_line(error))
-                return
-            log(INFO, "The roster changes: %s come, %s leave for good", new, left)
-            self._folder.note({"round": server.round, "joined": new, "left": left})
-
-    def _vectors(self, replies: Iterable[Message]) -> dict[ClientId, Any]:
-        """Return the vectors that came, by client: each reply belongs to whoever was sent the message it answers."""
-        asked = {message.metadata.message_id: (message.metadata.dst_node_id, client) for message, client in self._sent}
-        found: dict[ClientId, Any] = {}
-        for reply in replies:
-            node, client = asked.get(reply.metadata.reply_to_message_id, (None, None))
-            if client is None:
-                log(WARNING, "A reply to no message of this round was left aside")
-                continue
-            if reply.has_error():
-                log(WARNING, "client %s failed: %s", client, first_line(RuntimeError(reply.error.reason or "")))
-                continue
-            try:
-                if reply.metadata.src_node_id != node:
-                    raise UpdateRejected(client, "sender", f"the reply came from node {reply.metadata.src_node_id}")
-                self._check_round(client, reply)
-                found[client] = self._layout.vector(client, reply.content.array_records.get("arrays"))
-            except UpdateRejected as refusal:
-                self._refuse(client, refusal)
-        return found
-
-    def _check_round(self, client: ClientId, reply: Message) -> None:
-        """Compare the round that a client says it answers, if it says one."""
-        assert self._task is not None
-        metrics: Any = reply.content.metric_records.get("metrics") or {}
-        said = metrics.get("server-round", self._task.number)
-        if said != self._task.number:
-            raise UpdateRejected(client, "round", f"it answers round {said}, this is round {self._task.number}")
-
-    def _submit(self, client: ClientId, vector: Any, number: int) -> None:
-        try:
-            self.server.submit(client, vector, round=number)
-        except UpdateRejected as refusal:
-            log(WARNING, "%s", refusal)
-
-    def _refuse(self, client: ClientId, refusal: UpdateRejected) -> None:
-        self.server.refuse(client, refusal.reason)
-        log(WARNING, "%s", refusal)
+    def _restore(self, notes: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.audit.restore(notes["audit"])
+        self._attendance.away.update((client, count) for client, count in notes["away"])
+        self._buffers.rows.update((client, arrays[f"buffers.{place}"]) for place, client in enumerate(notes["buffers"]))
+        for client, standing in self.audit.standings.items():
+            self.participation.asked[client] = standing.asked
+            self.participation.answered[client] = standing.answered
 
     def _check_silence(self) -> None:
         if self._silent >= self._silent_limit:
