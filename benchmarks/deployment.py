@@ -1,7 +1,7 @@
 """Real deployments on this machine, with TLS and keys, beside Flower's own strategies.
 
-    python benchmarks/deployment.py faults    ten clients, of which three send NaN, wrong shapes and flipped signs: DeMoA,
-                                              FedMedian and Krum; and the simulator without those faults. Ten minutes
+    python benchmarks/deployment.py faults    ten clients, of which three send NaN, wrong shapes and flipped signs:
+                                              DeMoA, FedMedian, Krum, and the simulator without those faults
     python benchmarks/deployment.py cost      ResNet-18 on four clients: time and memory of a round, beside FedAvg
     ... --toy                                 few clients, small models, a minute
 
@@ -15,6 +15,7 @@ import argparse
 import re
 import tempfile
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,7 +126,7 @@ def cost(place: Path, toy: bool) -> None:
                 lines = list(deployment.run(COST, {**config, "strategy": name.partition(",")[0]}))
                 ends = [float(line.split()[-1]) for line in lines if re.match(r"round \d+ at", line)]
                 # The first rounds warm up: clients import, the server compiles.
-                times.setdefault(name, []).extend(end - begun for begun, end in zip(ends[1:], ends[2:], strict=False))
+                times.setdefault(name, []).extend(end - begun for begun, end in pairwise(ends[1:]))
                 peaks.setdefault(name, []).extend(int(line.split()[1]) for line in lines if line.startswith("peak "))
     print(f"{model} on {clients} clients that all answer; {TURNS} runs of {rounds} rounds each, taking turns")
     print(f"{'strategy':<32} {'a round, at best':>18} {'median':>10} {'peak memory of the server':>28}")

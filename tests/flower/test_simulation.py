@@ -1,10 +1,14 @@
-"""One spec, two engines: Flower's simulation engine gives the bits of the simulator."""
+"""Flower's simulation engine: it gives the bits of the simulator, and runs the example."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from demoa.flower.local import LocalDeployment
 
 CODE = """
 import numpy as np, sys
@@ -52,3 +56,16 @@ def test_both_engines_give_the_same_bits(settings, tmp_path):
     )
     assert found.returncode == 0, found.stderr
     assert "the same bits: True" in found.stdout
+
+
+def test_the_example_runs_by_flwr_run(tmp_path):
+    """`flwr run` on a SuperLink that simulates the clients, one of which sends NaN."""
+    app = Path(__file__).parents[2] / "examples" / "flower-digits"
+    config = {"clients": 4, "faulty": 1, "rounds": 3, "p": 0.9, "attacks": "nan"}
+    simulation = {"num-supernodes": 4, "client-resources-num-cpus": 1, "init-args-num-cpus": 2}
+    with LocalDeployment(tmp_path, simulation=True) as deployment:
+        lines = list(deployment.run(app, config, timeout=240, simulation=simulation))
+    text = "\n".join(lines)
+    assert re.search(r"round 3: accuracy \d", text), text
+    assert "rejected (not_finite)" in text
+    assert re.search(r"^0 +1\.00", text, re.MULTILINE), "the audit puts client 0 first"

@@ -1,4 +1,4 @@
-"""What runs the app of a SuperNode: `flower-superexec`, but each app is forked from a process that has torch already."""
+"""What runs the app of a SuperNode: `flower-superexec`, with apps that are forked from a process that has torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRELOADED = ["flwr.supernode.cli.flwr_clientapp", "demoa.flower.client"]
 def main() -> None:
     """Run a SuperExec whose ClientApps are forked."""
     multiprocessing.set_forkserver_preload(PRELOADED)
-    module = importlib.import_module("flwr.supercore.superexec.run_superexec")
+    module: Any = importlib.import_module("flwr.supercore.superexec.run_superexec")
     module.get_executor = lambda *_, **__: ForkingExecutor()
     flower_superexec()
 

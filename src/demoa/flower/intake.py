@@ -1,4 +1,4 @@
-"""From replies to rows: each reply belongs to whoever was sent the message that it answers, and goes through the gate."""
+"""From replies to rows: each belongs to whoever was sent the message that it answers, and goes through the gate."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from flwr.app import Message
 from flwr.common import log
 
 from demoa.core.errors import UpdateRejected, first_line
+from demoa.core.memory import give_back_memory
 from demoa.flower.arrays import Layout
 from demoa.flower.buffers import SharedBuffers
 from demoa.server.round import ClientId, Round
@@ -33,6 +34,8 @@ class Intake:
         for client, vector, buffers in self._readable(replies):
             if self._submit(client, vector):
                 self._buffers.take(client, buffers)
+            del vector, buffers
+            give_back_memory()
 
     def take_with_lies(self, replies: Iterable[Message], adversary: Adversary) -> None:
         """Take replies as `take`, but what the Byzantine clients of a simulation send is theirs to choose."""

@@ -34,16 +34,18 @@ class LocalDeployment:
     Everything is in one folder: tls/, keys/, home/ (Flower's own), link.db, and a log per process.
     """
 
-    def __init__(self, folder: Path, *, database: bool = True) -> None:
+    def __init__(self, folder: Path, *, database: bool = True, simulation: bool = False) -> None:
         """Take the folder; what an earlier deployment left in it (certificates, keys, database) is used again.
 
         Args:
             folder: Where everything is.
             database: Whether the SuperLink keeps its state in a file, and so knows its clients again when it is started
                 anew. Its SQLite gives up on writes where ten clients share two cores.
+            simulation: Let the SuperLink simulate its clients; it then has neither TLS nor keys, and nobody may join.
         """
         self.folder = folder.resolve()
         self._database = ["--database", str(self.folder / "link.db")] if database else []
+        self._simulation = simulation
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log_begins: dict[str, int] = {}
         self._port = _free_port(self.folder / "port")
@@ -61,7 +63,7 @@ class LocalDeployment:
         home.mkdir(parents=True, exist_ok=True)
         (home / "config.toml").write_text(
             f'[superlink]\ndefault = "{NAME}"\n\n[superlink.{NAME}]\naddress = "{self.address}"\n'
-            f"root-certificates = {json.dumps(str(self.authority))}\n"
+            + ("insecure = true\n" if self._simulation else f"root-certificates = {json.dumps(str(self.authority))}\n")
         )
         self.start_superlink()
         return self
@@ -100,11 +102,14 @@ class LocalDeployment:
     def start_superlink(self) -> None:
         """Start the SuperLink, and wait until it listens."""
         tls = self.folder / "tls"
+        secured = [
+            *("--ssl-ca-certfile", str(tls / "ca.crt"), "--ssl-certfile", str(tls / "server.crt")),
+            *("--ssl-keyfile", str(tls / "server.key"), "--enable-supernode-auth"),
+        ]
         self._start(
             "superlink",
             *("flower-superlink", "--host", "127.0.0.1", "--port", str(self._port)),
-            *("--ssl-ca-certfile", str(tls / "ca.crt"), "--ssl-certfile", str(tls / "server.crt")),
-            *("--ssl-keyfile", str(tls / "server.key"), "--enable-supernode-auth"),
+            *(["--insecure", "--simulation"] if self._simulation else secured),
             *self._database,
             "--disable-runtime-dependency-installation",
         )
@@ -136,12 +141,12 @@ class LocalDeployment:
         config: Mapping[str, Any] | None = None,
     ) -> None:
         """Start a SuperNode with a key, whether it is registered or not."""
-        settings = {"partition-id": partition, **(config or {})}
+        settings = _settings({"partition-id": partition, **(config or {})})
         self._start(
             name,
             *("demoa-supernode", "--superlink", self.address, "--port", str(_free_port())),
             *("--root-certificates", str(authority or self.authority), "--auth-supernode-private-key", str(key)),
-            *("--node-config", " ".join(f"{key}={json.dumps(value)}" for key, value in settings.items())),
+            *("--node-config", settings),
         )
 
     def stop(self, name: str, *, kill: bool = False) -> None:
@@ -160,10 +165,18 @@ class LocalDeployment:
                 os.kill(pid, signal.SIGKILL)
         process.wait()
 
-    def run(self, app: Path, config: Mapping[str, Any], timeout: float = 3600) -> Iterator[str]:
-        """Start a run of an app, and yield its lines as they come."""
-        settings = " ".join(f"{key}={json.dumps(value)}" for key, value in config.items())
-        command = ["flwr", "run", str(app), NAME, "--stream", "--run-config", settings]
+    def run(
+        self,
+        app: Path,
+        config: Mapping[str, Any],
+        *,
+        timeout: float = 3600,
+        simulation: Mapping[str, Any] | None = None,
+    ) -> Iterator[str]:
+        """Start a run of an app, with its configuration and that of the simulation, and yield its lines."""
+        command = ["flwr", "run", str(app), NAME, "--stream", "--run-config", _settings(config)]
+        if simulation is not None:
+            command += ["--federation-config", _settings(simulation)]
         with self._popen(command, subprocess.PIPE) as process:
             assert process.stdout is not None
             deadline = time.monotonic() + timeout
@@ -199,6 +212,11 @@ class LocalDeployment:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    """Return settings as Flower's commands take them."""
+    return " ".join(f"{key}={json.dumps(value)}" for key, value in values.items())
 
 
 def _free_port(remembered: Path | None = None) -> int:

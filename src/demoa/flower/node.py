@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 
 from flwr.supernode.cli.flower_supernode import flower_supernode
 
@@ -24,7 +25,7 @@ POLL = 0.2
 def main() -> None:
     """Run a SuperNode."""
     # What Flower 1.41 does not let one set: how long its loop sleeps, and what starts the app.
-    loop = importlib.import_module("flwr.supernode.start_client_internal")
+    loop: Any = importlib.import_module("flwr.supernode.start_client_internal")
     loop.time = SimpleNamespace(sleep=lambda seconds: time.sleep(min(seconds, POLL)))
     loop.subprocess = SimpleNamespace(Popen=_start)
     os.environ.setdefault("FLWR_SUPEREXEC_TASK_POLL_INTERVAL", str(POLL / 4))

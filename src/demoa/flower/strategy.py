@@ -22,7 +22,7 @@ from demoa.core.seeding import generator
 from demoa.flower.arrays import Layout, as_vector
 from demoa.flower.audit import Audit
 from demoa.flower.buffers import SharedBuffers
-from demoa.flower.exchange import exchange
+from demoa.flower.exchange import exchange, quick_pulls
 from demoa.flower.folder import StrategyFolder
 from demoa.flower.intake import Intake
 from demoa.flower.roster import IDENTITIES, Attendance
@@ -31,7 +31,6 @@ from demoa.server.algorithms import Algorithm
 from demoa.server.participation import Participation
 from demoa.server.server import Server
 from demoa.simulation.adversary import Adversary
-
 
 RETURN_SECONDS = 120.0
 """How long a run that goes on waits at most until its clients answer again."""
@@ -153,6 +152,19 @@ class DelayedMomentumStrategy(Strategy):
         evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
     ) -> Result:
         """Train up to round `num_rounds`, from the start or from where the folder says that an earlier run came to."""
+        with quick_pulls():
+            return self._train(grid, initial_arrays, num_rounds, timeout, train_config, evaluate_config, evaluate_fn)
+
+    def _train(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        num_rounds: int,
+        timeout: float,
+        train_config: ConfigRecord | None,
+        evaluate_config: ConfigRecord | None,
+        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None,
+    ) -> Result:
         self.open(grid, initial_arrays)
         self.summary()
         result = Result(arrays=self.arrays)
