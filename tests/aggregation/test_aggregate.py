@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 import demoa
 from demoa.aggregation.aggregate import aggregate
@@ -37,7 +38,7 @@ def test_the_device_store_gives_the_same_answers(rule, mixing):
     cache = RowCache(DeviceStore(torch.from_numpy(ROWS)), stale=range(7))
     aggregator = Aggregator(made(rule), f=f, mixing=mixing)
     stream = demoa.core.seeding.generator(0, "mixing", 0)
-    result = aggregator.apply(cache, np.eye(7), f=f, centre=None, generator=stream)
+    result = aggregator.apply(cache, csr_array(np.eye(7)), f=f, centre=None, generator=stream)
     expected = aggregate(ROWS, made(rule), f=f, mixing=mixing)
     np.testing.assert_allclose(result.vector.numpy(), expected, rtol=0, atol=1e-12)
 
@@ -116,14 +117,13 @@ def test_model_weights_with_small_differences_keep_their_digits():
 
 
 def test_copies_are_at_distance_zero_and_near_copies_are_not():
-    from demoa.aggregation.table import Table, congruence
+    from demoa.aggregation.reach import table_of
 
     rows = np.random.default_rng(4).standard_normal((5, 100_000)).astype(np.float32)
     rows[3] = rows[1]
     rows[4] = rows[1] * np.float32(1 + 2e-5)
     cache = RowCache(demoa.aggregation.stores.DenseStore(rows), stale=range(5))
-    points = np.vstack([np.eye(5), np.zeros(5)])
-    table = Table(5, lambda: congruence(points, cache.products()))
+    table = table_of(cache, csr_array(np.eye(5)), None)
     exact = ((rows[1].astype(float) - rows[4]) ** 2).sum()
     assert table.squared_distances[1, 3] == 0.0
     np.testing.assert_allclose(table.squared_distances[1, 4], exact, rtol=1e-3)

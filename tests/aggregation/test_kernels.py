@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import demoa
 from demoa.aggregation.kernels import coordinates, products
@@ -54,7 +55,7 @@ def test_products_do_not_depend_on_the_number_of_threads(threads):
     found = [
         products.gram(rows, np.array([0, 3])),
         products.combine(rows, weights),
-        coordinates.rank_mean(rows, np.eye(5), 1, 3),
+        coordinates.rank_mean(rows, csr_array(np.eye(5)), 1, 3),
         products.squared_norm(rows[0]),
         products.blended(rows[0], 0.5, 0.25, rows[1]),
     ]
@@ -62,7 +63,7 @@ def test_products_do_not_depend_on_the_number_of_threads(threads):
     alone = [
         products.gram(rows, np.array([0, 3])),
         products.combine(rows, weights),
-        coordinates.rank_mean(rows, np.eye(5), 1, 3),
+        coordinates.rank_mean(rows, csr_array(np.eye(5)), 1, 3),
         products.squared_norm(rows[0]),
         products.blended(rows[0], 0.5, 0.25, rows[1]),
     ]
@@ -139,7 +140,7 @@ def test_rank_mean_sorts_any_number_of_rows(n, dtype):
     low, high = (n - 1) // 4, n - 1 - (n - 1) // 4
     expected = np.sort(rows, axis=0)[low : high + 1].astype(float).mean(axis=0)
     np.testing.assert_allclose(
-        coordinates.rank_mean(rows, np.eye(n), low, high), expected, rtol=0, atol=4 * np.finfo(dtype).eps
+        coordinates.rank_mean(rows, csr_array(np.eye(n)), low, high), expected, rtol=0, atol=4 * np.finfo(dtype).eps
     )
 
 
@@ -148,7 +149,9 @@ def test_coordinates_mix_inside_the_block():
     matrix = np.random.default_rng(1).standard_normal((7, 11)) * (np.random.default_rng(2).random((7, 11)) < 0.6)
     matrix[3] = 0.0
     mixed = matrix @ rows
-    np.testing.assert_allclose(coordinates.rank_mean(rows, matrix, 3, 3), np.median(mixed, axis=0), atol=1e-13)
+    np.testing.assert_allclose(
+        coordinates.rank_mean(rows, csr_array(matrix), 3, 3), np.median(mixed, axis=0), atol=1e-13
+    )
 
 
 SELECTION, MIXTURE = np.diag([1.0, 0.5, 2.0, 1.0, 3.0, 1.0, 0.1])[[4, 2, 0, 1, 3, 6, 5]], np.tri(7) / 3 - 0.1
@@ -164,9 +167,9 @@ def test_straight_line_code_gives_the_bits_of_the_loop(matrix, dtype, width, mon
     def both():
         return np.concatenate(
             [
-                coordinates.rank_mean(rows, matrix, 3, 3),
-                coordinates.rank_mean(rows, matrix, 1, 5),
-                coordinates.near_median(rows, matrix, 5),
+                coordinates.rank_mean(rows, csr_array(matrix), 3, 3),
+                coordinates.rank_mean(rows, csr_array(matrix), 1, 5),
+                coordinates.near_median(rows, csr_array(matrix), 5),
             ]
         )
 
@@ -180,12 +183,12 @@ def test_straight_line_code_sorts_any_number_of_rows(n, monkeypatch):
     monkeypatch.setattr(coordinates, "STRAIGHT_NUMBERS", 1)
     rows = rows_of(n, 300)
     expected = np.median(rows.astype(float), axis=0).astype(np.float32)
-    np.testing.assert_array_equal(coordinates.rank_mean(rows, np.eye(n), (n - 1) // 2, n // 2), expected)
+    np.testing.assert_array_equal(coordinates.rank_mean(rows, csr_array(np.eye(n)), (n - 1) // 2, n // 2), expected)
 
 
 def test_values_outside_the_window_do_not_touch_its_sum():
     column = np.array([-3e38, 1.0, 1.5, 2.0, 3e38], np.float32)[:, None]
-    assert coordinates.near_median(column, np.eye(5), 3).tolist() == [1.5]
+    assert coordinates.near_median(column, csr_array(np.eye(5)), 3).tolist() == [1.5]
 
 
 def test_threads_must_be_positive():

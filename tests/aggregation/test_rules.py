@@ -13,6 +13,7 @@ per step. On top comes the rounding of the answer to the rows' dtype, eps |answe
 import numpy as np
 import pytest
 from hypothesis import assume, given
+from scipy.sparse import csr_array
 
 import demoa
 from demoa.aggregation.aggregator import Aggregator
@@ -48,7 +49,7 @@ def rounding(sample):
 def chosen_by(rule, sample):
     """Return the rows that a selecting rule gives weight, after checking that it averages them."""
     cache = RowCache(DenseStore(sample.rows), stale=range(len(sample.rows)))
-    eye = np.eye(len(sample.rows))
+    eye = csr_array(np.eye(len(sample.rows)))
     result = Aggregator(rule, f=sample.f).apply(cache, eye, f=sample.f, centre=None, generator=np.random.default_rng(0))
     chosen = np.flatnonzero(result.weights)
     np.testing.assert_allclose(result.weights[chosen], 1 / len(chosen))

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.decision import NearMedian, RankMean
+from demoa.aggregation.reach import table_of
 from demoa.aggregation.stores import DenseStore
 from demoa.aggregation.stores.device import BLOCK_ENTRIES, DeviceStore
-from demoa.aggregation.table import Table, congruence
 from demoa.core.errors import StoreError
 
 STORES = {
@@ -87,7 +88,7 @@ def test_squared_distance(store, rows):
 
 @pytest.mark.parametrize("decision", [RankMean(2, 3), RankMean(1, 4), NearMedian(4, np.array([0, 1, 2, 4, 5]))])
 def test_coordinatewise(store, rows, decision):
-    matrix = np.diag([1.0, 0.5, 1.0, 2.0, 1.0, 0.25])
+    matrix = csr_array(np.diag([1.0, 0.5, 1.0, 2.0, 1.0, 0.25]))
     mixed = np.sort((matrix @ rows)[getattr(decision, "chosen", slice(None))], axis=0).astype(float)
     if isinstance(decision, RankMean):
         expected = mixed[decision.low : decision.high + 1].mean(axis=0)
@@ -110,14 +111,26 @@ def test_moments(store, rows):
 
 
 def test_inner(store, rows):
-    found = store.inner(store.adopt(rows[3]))
-    np.testing.assert_allclose(found, rows.astype(float) @ rows[3].astype(float), rtol=1e-12, atol=1e-12 * D)
+    chosen = np.array([5, 0, 3])
+    found = store.inner(store.adopt(rows[3]), chosen)
+    np.testing.assert_allclose(found, rows[chosen].astype(float) @ rows[3].astype(float), rtol=1e-12, atol=1e-12 * D)
+
+
+def test_accumulate_and_square(store, rows):
+    first, second = np.array([0.5, 0.0, -1.0, 0.25, 2.0, 0.1]), np.array([0.0, 0.0, 3.0, 0.0, 0.0, 0.0])
+    total = store.accumulate(None, 0.0, first)
+    found = store.accumulate(total, 0.5, second)
+    exact = (0.5 * first + second) @ rows.astype(float)
+    np.testing.assert_allclose(numbers(found), exact, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(numbers(total), first @ rows.astype(float), rtol=1e-12, atol=1e-12)
+    assert_close(store.rounded(found), exact, rows)
+    assert store.square(2) == pytest.approx(float((rows[2].astype(float) ** 2).sum()), rel=1e-12)
 
 
 def test_equal_rows_are_at_distance_zero(store, rows):
     store.blend(4, 0.0, 1.0, store.adopt(rows[1]))
     cache = RowCache(store, stale=range(N))
-    table = Table(N, lambda: congruence(np.vstack([np.eye(N), np.zeros(N)]), cache.products()))
+    table = table_of(cache, csr_array(np.eye(N)), None)
     assert table.squared_distances[1, 4] == 0.0
     assert (table.squared_distances == table.squared_distances.T).all()
     assert table.squared_distances[0, 1] > 0.0

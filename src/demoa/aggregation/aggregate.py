@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from demoa.aggregation.aggregator import Aggregator
 from demoa.aggregation.cache import RowCache
@@ -57,7 +58,7 @@ def aggregate(
             raise UpdateRejected(index, "not_finite", "the row holds NaN, infinity or huge numbers; leave it out")
     result = aggregator.apply(
         RowCache(store, stale=range(store.rows)),
-        np.eye(count, store.rows),
+        csr_array((np.ones(count), np.arange(count), np.arange(count + 1)), shape=(count, store.rows)),
         f=f,
         centre=None if centre is None else count,
         generator=generator(seed, "mixing", 0),

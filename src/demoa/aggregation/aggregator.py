@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.decision import Combination
 from demoa.aggregation.mixing import MIXINGS, Mixing
+from demoa.aggregation.reach import table_of
 from demoa.aggregation.rules import RULE_ALIASES, RULES, Rule
 from demoa.aggregation.rules.rule import check_tolerance
-from demoa.aggregation.table import Table, congruence
 from demoa.core.checks import whole_number
 from demoa.core.errors import ConfigError
 from demoa.core.registry import build
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Aggregator:
     def apply(
         self,
         cache: RowCache,
-        selection: Floats,
+        selection: Matrix,
         *,
         f: int,
         centre: int | None,
@@ -87,29 +88,26 @@ class Aggregator:
 
         Args:
             cache: N rows and their inner products.
-            selection: Which combinations of them the first mixing sees, (m, N).
+            selection: Which combinations of them the first mixing sees, (m, N), sparse.
             f: How many of the m may be faulty, at most `tolerance(m)`.
             centre: The row of the cache that holds the previous aggregate, if there is one.
             generator: What mixings draw from.
         """
-        table = _table_of(cache, selection, centre)
-        mixed = np.eye(len(selection))
+        table = table_of(cache, selection, centre)
+        mixed: Matrix = None
         for step in self.mixing:
             mix = step.matrix(table, f, generator)
-            table, mixed = table.mixed(mix), mix @ mixed
-        matrix = mixed @ selection if self.mixing else selection
+            table, mixed = table.mixed(mix), mix if mixed is None else mix @ mixed
+        matrix = selection if mixed is None else csr_array(mixed @ selection)
         decision = self.rule.decide(table, f)
         if not isinstance(decision, Combination):
             return Aggregate(cache.store.coordinatewise(matrix, decision), None, {})
+        weights = decision.weights if mixed is None else decision.weights @ mixed
         stored = decision.weights @ matrix
         if centre is not None:
             stored[centre] += decision.centre
-        products = None if cache.stale else cache.known_products @ stored  # a mean needs none, and asks for none
-        return Aggregate(cache.store.combine(stored), decision.weights @ mixed, decision.notes, stored, products)
-
-
-def _table_of(cache: RowCache, selection: Floats, centre: int | None) -> Table:
-    points = np.vstack([selection, np.zeros(selection.shape[1])])
-    if centre is not None:
-        points[-1, centre] = 1.0
-    return Table(len(selection), lambda: congruence(points, cache.products()))
+        products = None
+        if not cache.stale:  # a mean needs none, and asks for none
+            used = np.flatnonzero(stored)
+            products = cache.known_products[:, used] @ stored[used]
+        return Aggregate(cache.combine(stored), weights, decision.notes, stored, products)

@@ -29,6 +29,10 @@ class RowCache:
         self._stale.add(index)  # first: a write that is cut short leaves the row out of date, too
         self.store.blend(index, keep, gain, vector)
 
+    def combine(self, weights: Floats) -> Any:
+        """Return weights @ rows, (d,)."""
+        return self.store.combine(weights)
+
     def products(self) -> Floats:
         """Return the inner products of all rows, (N, N), after computing those that are out of date."""
         if self._stale:

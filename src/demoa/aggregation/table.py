@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
 
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 
 
 class Table:
@@ -62,20 +63,48 @@ class Table:
         squares = self.squared_norms - 2.0 * products[: self.rows] + weights @ products
         return np.maximum(squares, 0.0)
 
-    def mixed(self, matrix: Floats) -> Table:
+    def distances_beyond(self, weights: Floats, radius: float) -> Floats:
+        """Distance of each row to a combination of all points, (m,): exact where it is more than `radius`.
+
+        Where it is not, any number up to `radius` may be returned: there are tables that find out no more.
+
+        Args:
+            weights: As in `squared_distances_to`.
+            radius: What is asked about.
+        """
+        return np.asarray(np.sqrt(self.squared_distances_to(weights)))
+
+    def mixed(self, matrix: Matrix) -> Table:
         """Return the table of the rows matrix @ rows, (m', m); the centre stays as it is."""
-        extended = np.zeros((len(matrix) + 1, self.rows + 1))
-        extended[:-1, :-1] = matrix
-        extended[-1, -1] = 1.0
-        terms = int(np.count_nonzero(matrix, axis=1).max())
-        return Table(len(matrix), lambda: congruence(extended, self.points), self._terms * terms)
+        rows = matrix.shape[0]
+        if issparse(matrix):
+            extended: Matrix = with_centre(matrix, self.rows, self.rows + 1)
+            terms = int(np.diff(extended.indptr).max())
+        else:
+            extended = np.zeros((rows + 1, self.rows + 1))
+            extended[:-1, :-1] = matrix
+            extended[-1, -1] = 1.0
+            terms = int(np.count_nonzero(matrix, axis=1).max())
+        return Table(rows, lambda: congruence(extended, self.points), self._terms * terms)
 
 
-def congruence(matrix: Floats, products: Floats) -> Floats:
+def with_centre(matrix: csr_array, centre: int | None, width: int) -> csr_array:
+    """Return a matrix, padded to `width` columns, with one more row that picks the centre, or nothing."""
+    padded = csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
+    place = [] if centre is None else [centre]
+    last = csr_array((np.ones(len(place)), ([0] * len(place), place)), shape=(1, width))
+    return vstack([padded, last], format="csr")
+
+
+def congruence(matrix: Matrix, products: Floats) -> Floats:
     """Return matrix @ products @ matrix.T, the inner products of the mixed rows."""
-    if (np.count_nonzero(matrix, axis=1) <= 1).all():
+    if issparse(matrix) and (np.diff(matrix.indptr) <= 1).all():
         # A scaled selection of rows, the common case: O(m^2) in place of O(m^3), and exact.
-        source = np.argmax(matrix != 0.0, axis=1)
-        scale = matrix[np.arange(len(matrix)), source]
-        return np.outer(scale, scale) * products[np.ix_(source, source)]
+        used = np.flatnonzero(np.diff(matrix.indptr))
+        source, scale = np.zeros(matrix.shape[0], np.intp), np.zeros(matrix.shape[0])
+        source[used], scale[used] = matrix.indices, matrix.data
+        picked: Floats = products[np.ix_(source, source)]
+        picked *= scale[:, None]
+        picked *= scale[None, :]
+        return picked
     return np.asarray(matrix @ products @ matrix.T)

@@ -62,4 +62,4 @@ class Inspection:
 
     def inner(self, vector: Any) -> Floats:
         """Return the inner product of each row with a vector, (k,)."""
-        return self._scale * self._store.inner(self._store.adopt(vector))[self._chosen]
+        return self._scale * self._store.inner(self._store.adopt(vector), self._chosen)

@@ -73,7 +73,7 @@ class Optimizer:
             return None
         f = self.aggregator.f
         if not self.algorithm.delayed:
-            f = min(f, self.aggregator.tolerance(len(selection)))
+            f = min(f, self.aggregator.tolerance(selection.shape[0]))
         stream = generator(self._seed, "mixing", state.round)
         found = self.aggregator.apply(state.cache, selection, f=f, centre=self._centre, generator=stream)
         weights = None

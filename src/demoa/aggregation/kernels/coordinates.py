@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from demoa.aggregation.kernels.chunks import map_chunks
 from demoa.aggregation.kernels.network import full_network, rank_network
 from demoa.aggregation.kernels.straight import REGISTER_BYTES, sort_columns
-from demoa.core.types import Floats
+from demoa.core.types import Matrix
 
 SCRATCH_BYTES = 26_000
 """What the block of mixed rows may take: most of a 32 KiB first-level cache."""
@@ -27,25 +27,24 @@ STRAIGHT_NUMBERS, STRAIGHT_ROWS = 1 << 24, 128
 """From so many numbers on, in up to so many rows, it pays to compile code for the very number of rows."""
 
 
-def rank_mean(rows: NDArray[np.floating], matrix: Floats, low: int, high: int) -> NDArray[np.floating]:
+def rank_mean(rows: NDArray[np.floating], matrix: Matrix, low: int, high: int) -> NDArray[np.floating]:
     """Return, per column, the mean of the values of ranks low..high among matrix @ rows, (d,)."""
     return _run(rows, matrix, low, high, 0)
 
 
-def near_median(rows: NDArray[np.floating], matrix: Floats, keep: int) -> NDArray[np.floating]:
+def near_median(rows: NDArray[np.floating], matrix: Matrix, keep: int) -> NDArray[np.floating]:
     """Return, per column, the mean of the `keep` values of matrix @ rows nearest to their median, (d,).
 
     Of two values at the same distance from the median the smaller goes first.
     """
-    return _run(rows, matrix, (len(matrix) - 1) // 2, len(matrix) // 2, keep)
+    return _run(rows, matrix, (matrix.shape[0] - 1) // 2, matrix.shape[0] // 2, keep)
 
 
-def _run(rows: NDArray[np.floating], matrix: Floats, low: int, high: int, keep: int) -> NDArray[np.floating]:
-    count, width = len(matrix), rows.shape[1]
+def _run(rows: NDArray[np.floating], matrix: Matrix, low: int, high: int, keep: int) -> NDArray[np.floating]:
+    count, width = matrix.shape[0], rows.shape[1]
     out = np.empty(width, rows.dtype)
-    owner, source = map(np.ascontiguousarray, np.nonzero(matrix))
-    ends = np.searchsorted(owner, np.arange(count + 1))
-    values = matrix[owner, source].astype(rows.dtype)
+    ends, source = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    values = matrix.data.astype(rows.dtype)
     lanes = REGISTER_BYTES // rows.itemsize
     block = max(lanes, SCRATCH_BYTES // (rows.itemsize * count) // lanes * lanes)
 

@@ -24,9 +24,9 @@ def mean_and_deviation(
     return mean, deviation
 
 
-def inner(rows: NDArray[np.floating], vector: NDArray[np.floating]) -> Floats:
-    """Return the inner product of each row with a vector, (n,) float64."""
-    parts = map_chunks(len(vector), lambda start, stop: _inner_chunk(rows, vector, start, stop))
+def inner(rows: NDArray[np.floating], vector: NDArray[np.floating], chosen: NDArray[np.intp]) -> Floats:
+    """Return the inner product of each chosen row with a vector, (k,) float64."""
+    parts = map_chunks(len(vector), lambda start, stop: _inner_chunk(rows, chosen, vector, start, stop))
     return np.asarray(np.sum(parts, axis=0))
 
 
@@ -57,13 +57,13 @@ def _moments_chunk(rows, chosen, scale, start, stop, mean, deviation):  # pragma
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)
-def _inner_chunk(rows, vector, start, stop):  # pragma: no cover
-    out = np.zeros(len(rows))
+def _inner_chunk(rows, chosen, vector, start, stop):  # pragma: no cover
+    out = np.zeros(len(chosen))
     for left in range(start, stop, BLOCK):
         right = min(left + BLOCK, stop)
         other = vector[left:right]
-        for j in range(len(rows)):
-            row = rows[j, left:right]
+        for j in range(len(chosen)):
+            row = rows[chosen[j], left:right]
             total = 0.0
             for c in range(right - left):
                 total += np.float64(row[c]) * np.float64(other[c])

@@ -74,6 +74,16 @@ def combine(rows: NDArray[np.floating], weights: Floats) -> NDArray[np.floating]
     return out
 
 
+def accumulate(rows: NDArray[np.floating], total: Floats | None, factor: float, weights: Floats) -> Floats:
+    """Return factor * total + weights @ rows, (d,) float64; rows of weight 0 are not read."""
+    out = np.empty(rows.shape[1])
+    before, kept = (out, 0.0) if total is None else (total, factor)
+    chosen = np.flatnonzero(weights)
+    picked = np.ascontiguousarray(weights[chosen], np.float64)
+    map_chunks(len(out), lambda start, stop: _accumulate_chunk(rows, chosen, picked, start, stop, before, kept, out))
+    return out
+
+
 def squared_distance(rows: NDArray[np.floating], weights: Floats, vector: NDArray[np.floating]) -> float:
     """Return |weights @ rows - vector|^2, without building the combination."""
     chosen = np.flatnonzero(weights)
@@ -178,6 +188,21 @@ def _combine_chunk(rows, chosen, weights, start, stop, out):  # pragma: no cover
         result = out[left:right]
         for c in range(right - left):
             result[c] = sums[c]
+
+
+@njit(nogil=True, fastmath=SUMS, cache=True)
+def _accumulate_chunk(rows, chosen, weights, start, stop, total, factor, out):  # pragma: no cover
+    sums = np.empty(BLOCK)
+    for left in range(start, stop, BLOCK):
+        right = min(left + BLOCK, stop)
+        _sum_block(rows, chosen, weights, left, right, sums)
+        before, result = total[left:right], out[left:right]
+        if factor == 0.0:
+            for c in range(right - left):
+                result[c] = sums[c]
+        else:
+            for c in range(right - left):
+                result[c] = factor * before[c] + sums[c]
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)

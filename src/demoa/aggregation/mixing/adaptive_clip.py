@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 
 from demoa.aggregation.mixing.clip import clip_factors
 from demoa.aggregation.mixing.mixing import Mixing
 from demoa.aggregation.table import Table
-from demoa.core.types import Floats
+from demoa.core.types import Matrix
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class AdaptiveClip(Mixing):
     Reference: Allouah, Guerraoui, Gupta, Jellouli, Rizk, Stephan, ICLR 2025 (ARC).
     """
 
-    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
+    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Matrix:
         """Return the factors on the diagonal."""
         clipped = 2 * f * (table.rows - f) // table.rows
         radius = np.sqrt(np.sort(table.squared_norms)[table.rows - clipped - 1])
-        return np.diag(clip_factors(table.squared_norms, float(radius)))
+        return csr_array(diags_array(clip_factors(table.squared_norms, float(radius))))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from demoa.aggregation.mixing.mixing import Mixing
 from demoa.aggregation.table import Table
 from demoa.core.checks import whole_number
-from demoa.core.types import Floats
+from demoa.core.types import Matrix
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,10 @@ class Bucketing(Mixing):
         """Return the number of groups."""
         return -(-rows // self.size)
 
-    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
+    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Matrix:
         """Return one row of equal weights per group."""
         order = generator.permutation(table.rows)
-        matrix = np.zeros((self.rows_out(table.rows), table.rows))
-        for group, row in enumerate(matrix):
-            members = order[group * self.size : (group + 1) * self.size]
-            row[members] = 1.0 / len(members)
-        return matrix
+        ends = np.minimum(self.size * np.arange(self.rows_out(table.rows) + 1), table.rows)
+        members = np.diff(ends)
+        shape = (len(members), table.rows)
+        return csr_array((np.repeat(1.0 / members, members), order, ends), shape=shape).sorted_indices()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 
 from demoa.aggregation.mixing.mixing import Mixing
 from demoa.aggregation.table import Table
 from demoa.core.checks import positive
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Clip(Mixing):
     def __post_init__(self) -> None:
         positive("clip: radius", self.radius)
 
-    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
+    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Matrix:
         """Return the factors on the diagonal."""
-        return np.diag(clip_factors(table.squared_norms, self.radius))
+        return csr_array(diags_array(clip_factors(table.squared_norms, self.radius)))
 
 
 def clip_factors(squared_norms: Floats, radius: float) -> Floats:

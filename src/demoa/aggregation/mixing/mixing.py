@@ -9,7 +9,7 @@ import numpy as np
 
 from demoa.aggregation.rules.rule import minority
 from demoa.aggregation.table import Table
-from demoa.core.types import Floats
+from demoa.core.types import Matrix
 
 
 class Mixing(ABC):
@@ -30,5 +30,5 @@ class Mixing(ABC):
         return minority(rows)
 
     @abstractmethod
-    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
-        """Return the matrix, (m', m), by which the m rows of the table are to be multiplied."""
+    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Matrix:
+        """Return the matrix, (m', m), by which the m rows of the table are to be multiplied; it may be sparse."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from demoa.aggregation.mixing.mixing import Mixing
 from demoa.aggregation.table import Table
-from demoa.core.types import Floats
+from demoa.core.types import Matrix
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class NearestNeighbours(Mixing):
     Reference: Allouah, Farhadkhani, Guerraoui, Gupta, Pinot, Stephan, AISTATS 2023.
     """
 
-    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Floats:
+    def matrix(self, table: Table, f: int, generator: np.random.Generator) -> Matrix:
         """Return one row of equal weights per neighbourhood."""
         order = np.argsort(table.squared_distances, axis=1, kind="stable")
         matrix = np.zeros((table.rows, table.rows))

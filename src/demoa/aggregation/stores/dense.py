@@ -12,7 +12,7 @@ from demoa.aggregation.decision import NearMedian, RankMean
 from demoa.aggregation.kernels import coordinates, moments, products
 from demoa.aggregation.stores.saved import matching
 from demoa.core.arrays import to_numpy
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 
 
 class DenseStore:
@@ -60,12 +60,24 @@ class DenseStore:
         """Return weights @ rows, (d,)."""
         return products.combine(self._rows, weights)
 
+    def accumulate(self, total: Floats | None, factor: float, weights: Floats) -> Floats:
+        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, and total stays as it is."""
+        return products.accumulate(self._rows, total, factor, weights)
+
+    def rounded(self, total: Floats) -> NDArray[np.floating]:
+        """Return a vector of float64, (d,), in the dtype of the rows."""
+        return total.astype(self._rows.dtype)
+
+    def square(self, index: int) -> float:
+        """Return the squared norm of a row."""
+        return products.squared_norm(self._rows[index])
+
     def squared_distance(self, weights: Floats, vector: NDArray[np.floating]) -> float:
         """Return |weights @ rows - vector|^2, without building the combination."""
         return products.squared_distance(self._rows, weights, vector)
 
-    def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> NDArray[np.floating]:
-        """Return the decision applied to each column of matrix @ rows, (d,)."""
+    def coordinatewise(self, matrix: Matrix, decision: RankMean | NearMedian) -> NDArray[np.floating]:
+        """Return the decision applied to each column of matrix @ rows, (d,); the matrix, (m, N), is sparse."""
         if isinstance(decision, RankMean):
             return coordinates.rank_mean(self._rows, matrix, decision.low, decision.high)
         return coordinates.near_median(self._rows, matrix[decision.chosen], decision.keep)
@@ -74,9 +86,9 @@ class DenseStore:
         """Return the mean and the unbiased standard deviation, per column, of scale_j * row chosen_j, (d,) each."""
         return moments.mean_and_deviation(self._rows, chosen, scale)
 
-    def inner(self, vector: NDArray[np.floating]) -> Floats:
-        """Return the inner product of each row with a vector, (N,)."""
-        return moments.inner(self._rows, vector)
+    def inner(self, vector: NDArray[np.floating], chosen: NDArray[np.intp]) -> Floats:
+        """Return the inner product of each chosen row with a vector, (k,)."""
+        return moments.inner(self._rows, vector, chosen)
 
     def squared_norm(self, vector: NDArray[np.floating]) -> float:
         """Return |vector|^2; it is not finite where the vector is not."""

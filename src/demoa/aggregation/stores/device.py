@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from demoa.aggregation.decision import NearMedian, RankMean
 from demoa.aggregation.stores.saved import matching
 from demoa.core.arrays import dtype_name
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 
 BLOCK_ENTRIES = 1 << 22
 """Numbers that are converted to float64, or sorted, at a time: bounds the extra memory."""
@@ -65,18 +65,32 @@ class DeviceStore:
         return products
 
     def combine(self, weights: Floats) -> torch.Tensor:
-        """Return weights @ rows, (d,)."""
-        row = torch.as_tensor(weights, device=self._rows.device)
-        parts = [row @ block.double() for block in self._blocks()]
-        return torch.cat(parts).to(self._rows.dtype)
+        """Return weights @ rows, (d,); rows of weight 0 are not read."""
+        return self.rounded(self.accumulate(None, 0.0, weights))
+
+    def accumulate(self, total: torch.Tensor | None, factor: float, weights: Floats) -> torch.Tensor:
+        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, and total stays as it is."""
+        chosen = np.flatnonzero(weights)
+        index = torch.as_tensor(chosen, device=self._rows.device)
+        row = torch.as_tensor(weights[chosen], device=self._rows.device)
+        sums = torch.cat([row @ block[index].double() for block in self._blocks()])
+        return sums if total is None else factor * total + sums
+
+    def rounded(self, total: torch.Tensor) -> torch.Tensor:
+        """Return a vector of float64, (d,), in the dtype of the rows."""
+        return total.to(self._rows.dtype)
+
+    def square(self, index: int) -> float:
+        """Return the squared norm of a row."""
+        return self.squared_norm(self._rows[index])
 
     def squared_distance(self, weights: Floats, vector: torch.Tensor) -> float:
         """Return |weights @ rows - vector|^2."""
         return self.squared_norm(self.blended(self.combine(weights), 1.0, -1.0, vector))
 
-    def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> torch.Tensor:
-        """Return the decision applied to each column of matrix @ rows, (d,)."""
-        mixing = torch.as_tensor(matrix, dtype=self._rows.dtype, device=self._rows.device)
+    def coordinatewise(self, matrix: Matrix, decision: RankMean | NearMedian) -> torch.Tensor:
+        """Return the decision applied to each column of matrix @ rows, (d,); the matrix, (m, N), is sparse."""
+        mixing = torch.as_tensor(matrix.toarray(), dtype=self._rows.dtype, device=self._rows.device)
         if isinstance(decision, NearMedian):
             mixing = mixing[torch.as_tensor(decision.chosen, device=mixing.device)]
         parts = []
@@ -103,12 +117,13 @@ class DeviceStore:
             deviations.append(((rows - mean).square().sum(dim=0) / max(1, len(chosen) - 1)).sqrt())
         return torch.cat(means).to(self._rows.dtype), torch.cat(deviations).to(self._rows.dtype)
 
-    def inner(self, vector: torch.Tensor) -> Floats:
-        """Return the inner product of each row with a vector, (N,)."""
-        total = torch.zeros(self.rows, dtype=torch.float64, device=self._rows.device)
+    def inner(self, vector: torch.Tensor, chosen: NDArray[np.intp]) -> Floats:
+        """Return the inner product of each chosen row with a vector, (k,)."""
+        index = torch.as_tensor(chosen, device=self._rows.device)
+        total = torch.zeros(len(chosen), dtype=torch.float64, device=self._rows.device)
         width = max(1, BLOCK_ENTRIES // self.rows)
         for block, piece in zip(self._blocks(), torch.split(vector, width), strict=True):
-            total += block.double() @ piece.double()
+            total += block[index].double() @ piece.double()
         return np.asarray(total.cpu().numpy())
 
     def squared_norm(self, vector: torch.Tensor) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demoa.aggregation.decision import NearMedian, RankMean
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 
 
 class Store(Protocol):
@@ -46,23 +46,35 @@ class Store(Protocol):
         ...
 
     def combine(self, weights: Floats) -> Any:
-        """Return weights @ rows, (d,)."""
+        """Return weights @ rows, (d,); rows of weight 0 are not read."""
+        ...
+
+    def accumulate(self, total: Any | None, factor: float, weights: Floats) -> Any:
+        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, and total stays as it is."""
+        ...
+
+    def rounded(self, total: Any) -> Any:
+        """Return a vector of float64, (d,), in the dtype of the rows."""
+        ...
+
+    def square(self, index: int) -> float:
+        """Return the squared norm of a row."""
         ...
 
     def squared_distance(self, weights: Floats, vector: Any) -> float:
         """Return |weights @ rows - vector|^2."""
         ...
 
-    def coordinatewise(self, matrix: Floats, decision: RankMean | NearMedian) -> Any:
-        """Return the decision applied to each column of matrix @ rows, (d,)."""
+    def coordinatewise(self, matrix: Matrix, decision: RankMean | NearMedian) -> Any:
+        """Return the decision applied to each column of matrix @ rows, (d,); the matrix, (m, N), is sparse."""
         ...
 
     def moments(self, chosen: NDArray[np.intp], scale: Floats) -> tuple[Any, Any]:
         """Return the mean and the unbiased standard deviation, per column, of scale_j * row chosen_j, (d,) each."""
         ...
 
-    def inner(self, vector: Any) -> Floats:
-        """Return the inner product of each row with a vector, (N,)."""
+    def inner(self, vector: Any, chosen: NDArray[np.intp]) -> Floats:
+        """Return the inner product of each chosen row with a vector, (k,)."""
         ...
 
     def squared_norm(self, vector: Any) -> float:

@@ -9,8 +9,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 
 
 class Recursion(NamedTuple):
@@ -65,8 +66,8 @@ class Algorithm(ABC):
         """Return how rows move in this round; alpha and p, where given, replace the options."""
 
     @abstractmethod
-    def selection(self, view: RoundView) -> Floats | None:
-        """Return which combinations of the stored rows the rule sees, (m, rows); None for no step."""
+    def selection(self, view: RoundView) -> Matrix | None:
+        """Return which combinations of the stored rows the rule sees, (m, rows), sparse; None for no step."""
 
     def _alpha(self, own: float, given: float | None, first: bool) -> float:
         """Return the alpha of this round: the given one, 1 in a full first round, or the algorithm's own."""
@@ -75,17 +76,16 @@ class Algorithm(ABC):
         return 1.0 if first and self.full_first_round else own
 
 
-def all_rows(view: RoundView) -> Floats:
+def all_rows(view: RoundView) -> Matrix:
     """Return the selection of every client's row, at its present scale, (n, rows)."""
-    selection = np.zeros((len(view.scale), view.rows))
-    np.fill_diagonal(selection, view.scale)
-    return selection
+    return _selection(np.arange(len(view.scale)), view)
 
 
-def accepted_rows(view: RoundView) -> Floats | None:
+def accepted_rows(view: RoundView) -> Matrix | None:
     """Return the selection of the rows of the clients that took part, (k, rows); None if there are none."""
-    if len(view.accepted) == 0:
-        return None
-    selection = np.zeros((len(view.accepted), view.rows))
-    selection[np.arange(len(view.accepted)), view.accepted] = view.scale[view.accepted]
-    return selection
+    return None if len(view.accepted) == 0 else _selection(view.accepted, view)
+
+
+def _selection(chosen: NDArray[np.intp], view: RoundView) -> Matrix:
+    ends = np.arange(len(chosen) + 1)
+    return csr_array((view.scale[chosen], chosen, ends), shape=(len(chosen), view.rows))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from demoa.core.checks import share
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, all_rows
 
 
@@ -44,6 +44,6 @@ class Demoa(Algorithm):
             p = 1.0 if first and self.full_first_round else self.p
         return Recursion(decay=1.0 - weight * p, keep=1.0, gain=weight)
 
-    def selection(self, view: RoundView) -> Floats:
+    def selection(self, view: RoundView) -> Matrix:
         """Return all rows: the faulty ones stay a minority whoever took part."""
         return all_rows(view)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, accepted_rows
 
 
@@ -22,6 +22,6 @@ class FedAvg(Algorithm):
         """Return a recursion that replaces the row."""
         return Recursion(decay=1.0, keep=0.0, gain=1.0)
 
-    def selection(self, view: RoundView) -> Floats | None:
+    def selection(self, view: RoundView) -> Matrix | None:
         """Return the rows of this round."""
         return accepted_rows(view)

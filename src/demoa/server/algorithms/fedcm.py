@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from demoa.core.checks import real_number, require, share
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, accepted_rows
 
 BETA = "from 0 to below 1"
@@ -44,6 +44,6 @@ class FedCM(Algorithm):
         weight = self._alpha(self.alpha, alpha, first)
         return Recursion(decay=1.0, keep=1.0 - weight, gain=weight)
 
-    def selection(self, view: RoundView) -> Floats | None:
+    def selection(self, view: RoundView) -> Matrix | None:
         """Return the rows of this round."""
         return accepted_rows(view)

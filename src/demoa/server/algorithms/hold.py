@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from demoa.core.checks import share
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, all_rows
 
 
@@ -33,6 +33,6 @@ class Hold(Algorithm):
         weight = self._alpha(self.alpha, alpha, first)
         return Recursion(decay=1.0, keep=1.0 - weight, gain=weight)
 
-    def selection(self, view: RoundView) -> Floats:
+    def selection(self, view: RoundView) -> Matrix:
         """Return all rows."""
         return all_rows(view)

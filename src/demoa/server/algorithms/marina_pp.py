@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 
 from demoa.aggregation.mixing.clip import clip_factors
 from demoa.core.checks import positive, require, share
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, accepted_rows
 
 CLIPS = ("absolute", "aggregate", "step")
@@ -53,16 +54,18 @@ class MarinaPP(Algorithm):
         weight = self._alpha(self.alpha, alpha, first)
         return Recursion(decay=1.0, keep=1.0 - weight, gain=weight)
 
-    def selection(self, view: RoundView) -> Floats | None:
+    def selection(self, view: RoundView) -> Matrix | None:
         """Return the differences m_i - g of this round, clipped to the radius."""
-        differences = accepted_rows(view)
-        if differences is None or view.estimate is None:
+        rows = accepted_rows(view)
+        if rows is None or view.estimate is None:
             return None
-        differences[:, view.estimate] -= 1.0
+        count = rows.shape[0]
+        estimates = (np.ones(count), np.full(count, view.estimate), np.arange(count + 1))
+        differences = rows - csr_array(estimates, shape=rows.shape)
         if view.last_lr is None:
             return differences
         products = view.products()
         length = float(np.sqrt(products[view.estimate, view.estimate]))
         unit = {"absolute": 1.0, "aggregate": length, "step": view.last_lr * length}[self.clip]
-        squares = np.maximum(((differences @ products) * differences).sum(axis=1), 0.0)
-        return differences * clip_factors(squares, self.radius * unit)[:, None]
+        squares = np.maximum(differences.multiply(differences @ products).sum(axis=1), 0.0)
+        return csr_array(diags_array(clip_factors(squares, self.radius * unit)) @ differences)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from demoa.core.types import Floats
+from demoa.core.types import Floats, Matrix
 from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, all_rows
 
 
@@ -30,6 +30,6 @@ class Mifa(Algorithm):
         """Return a recursion that replaces the row."""
         return Recursion(decay=1.0, keep=0.0, gain=1.0)
 
-    def selection(self, view: RoundView) -> Floats:
+    def selection(self, view: RoundView) -> Matrix:
         """Return all rows."""
         return all_rows(view)
