@@ -117,7 +117,7 @@ def test_model_weights_with_small_differences_keep_their_digits():
 
 
 def test_copies_are_at_distance_zero_and_near_copies_are_not():
-    from demoa.aggregation.reach import table_of
+    from demoa.aggregation.lookup import table_of
 
     rows = np.random.default_rng(4).standard_normal((5, 100_000)).astype(np.float32)
     rows[3] = rows[1]

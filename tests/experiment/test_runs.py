@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import demoa
+from demoa.aggregation.stores import Dense
 from demoa.aggregation.stores.device import DeviceStore
 from demoa.attacks import ATTACKS
 from demoa.core.seeding import generator
@@ -169,7 +170,7 @@ def test_a_run_on_a_torch_store_is_that_of_the_dense_one(monkeypatch):
         settings = [*SMALL, f"attack.name={attack}", "sampling.p=0.5", "aggregation.rule=median"]
         dense = make_experiment(read_spec(None, settings)).federation
         with monkeypatch.context() as patch:
-            patch.setattr("demoa.server.server.empty_store", lambda rows, like: DeviceStore.zeros(rows, like))
+            patch.setattr(Dense, "make", lambda self, clients, own, like: DeviceStore.zeros(clients + own, like))
             device = make_experiment(read_spec(None, settings)).federation
         for _ in range(3):
             dense.play()

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.decision import Combination
+from demoa.aggregation.lookup import table_of
 from demoa.aggregation.mixing import MIXINGS, Mixing
-from demoa.aggregation.reach import table_of
 from demoa.aggregation.rules import RULE_ALIASES, RULES, Rule
 from demoa.aggregation.rules.rule import check_tolerance
 from demoa.core.checks import whole_number

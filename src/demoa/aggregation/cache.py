@@ -1,21 +1,27 @@
-"""The rows that a server keeps, and the inner products between them, kept in step."""
+"""The rows that a server keeps, and what is known about them, kept in step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from demoa.aggregation.reach import Reach
+from demoa.aggregation.running import RunningCombination
 from demoa.aggregation.stores.store import Store
 from demoa.core.types import Floats
+
+MANY = 128
+"""From so many rows on, what most of them add to an aggregate is kept from round to round."""
 
 
 class RowCache:
     """A store and its table of inner products, of which only the rows written since are computed anew.
 
-    k fresh rows out of N cost k N inner products: one pass over the rows.
+    k fresh rows out of N cost k N inner products: one pass over the rows. What does not need the table does not pay
+    for it, and a combination of many rows costs as much as the rows whose share in it has changed.
     """
 
     def __init__(self, store: Store, *, products: Floats | None = None, stale: Iterable[int] = ()) -> None:
@@ -23,15 +29,33 @@ class RowCache:
         self.store = store
         self._products = np.zeros((store.rows, store.rows)) if products is None else products
         self._stale = set(stale)
+        self._squares, self._measured = np.zeros(store.rows), np.zeros(store.rows, bool)
+        self._running = RunningCombination(store) if store.rows >= MANY else None
+        self.reach = Reach(store)
 
     def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
         """Set row `index` to keep * row + gain * vector."""
         self._stale.add(index)  # first: a write that is cut short leaves the row out of date, too
+        if self._running is not None:
+            self._running.forget(index, lambda: float(self.lengths(np.array([index]))[0]))
+        self._measured[index] = False
+        self.reach.forget(index)
         self.store.blend(index, keep, gain, vector)
 
     def combine(self, weights: Floats) -> Any:
         """Return weights @ rows, (d,)."""
-        return self.store.combine(weights)
+        return self.store.combine(weights) if self._running is None else self._running.combine(weights, self.lengths)
+
+    def squares(self, chosen: NDArray[np.intp]) -> Floats:
+        """Return the squared norms of some rows, (k,)."""
+        for index in chosen[~self._measured[chosen]]:
+            self._squares[index] = self.store.square(int(index))
+            self._measured[index] = True
+        return self._squares[chosen]
+
+    def lengths(self, chosen: NDArray[np.intp]) -> Floats:
+        """Return the norms of some rows, (k,)."""
+        return np.sqrt(self.squares(chosen))
 
     def products(self) -> Floats:
         """Return the inner products of all rows, (N, N), after computing those that are out of date."""
@@ -58,3 +82,12 @@ class RowCache:
     def stale(self) -> list[int]:
         """The rows whose products are out of date."""
         return sorted(self._stale)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what must be saved beside the store and the products."""
+        return {} if self._running is None else self._running.arrays()
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what was saved beside the store and the products."""
+        if self._running is not None:
+            self._running.load(arrays)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -14,6 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _chosen: int | None = None
+_thread = threading.local()
 
 
 def set_threads(count: int | None) -> None:
@@ -37,17 +39,24 @@ def cores() -> int:
 
 
 def map_in_threads(task: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Return [task(item) for item in items]; each thread takes the next item as soon as it is free."""
+    """Return [task(item) for item in items]; each thread takes the next item as soon as it is free.
+
+    A task that maps in its turn does so in its own thread: the others have work already.
+    """
     work = list(items)
     threads = min(get_threads(), len(work))
-    if threads < 2:
+    if threads < 2 or getattr(_thread, "busy", False):
         return [task(item) for item in work]
     results: list[R | None] = [None] * len(work)
     left = iter(range(len(work)))  # next() on it is one step for the interpreter: no two threads get the same
 
     def run() -> None:
-        for place in left:
-            results[place] = task(work[place])
+        _thread.busy = True
+        try:
+            for place in left:
+                results[place] = task(work[place])
+        finally:
+            _thread.busy = False
 
     # The calling thread works as well: one hand-over less, and a thread that wakes up late holds nobody up.
     others = [_pool(os.getpid(), threads - 1).submit(run) for _ in range(1, threads)]

@@ -14,7 +14,7 @@ from demoa.aggregation.aggregator import Aggregator
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
-from demoa.aggregation.stores import empty_store
+from demoa.aggregation.stores import STORES, StoreKind
 from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, like
 from demoa.core.checks import positive, require, share, shares, whole_number
 from demoa.core.errors import ConfigError, RoundError, UpdateRejected
@@ -46,6 +46,7 @@ class Server:
         momentum: "server": clients send gradients, the server keeps momentum. "client": clients send their
             momentum m_i, which they update with `client_momentum`.
         norm_limit: Vectors with a longer norm are refused.
+        store: Where rows are kept and in how many bytes, by name or ready made.
         seed: What random mixings draw from.
 
     >>> server = Server(np.zeros(2), 3, f=1, rule="median", algorithm="demoa", lr=1.0)
@@ -68,6 +69,7 @@ class Server:
         lr: float = 0.1,
         momentum: str = "server",
         norm_limit: float | None = None,
+        store: str | StoreKind = "dense",
         seed: int = 0,
     ) -> None:
         """Start at round 0 with zero rows."""
@@ -85,13 +87,15 @@ class Server:
             dtype_name(parameters),
             None if norm_limit is None else positive("norm_limit", norm_limit),
         )
-        store = empty_store(self._optimizer.rows, parameters)
-        start = store.adopt(parameters)
-        require(bool(abs(start).max() <= LARGEST_NORM[self._gate.dtype]), "parameters", "NaN or infinity", "finite")
+        self.store = build("store", StoreKind, STORES, store)  # type: ignore[type-abstract]
+        rows = self.store.make(len(self._roster), self._optimizer.rows - len(self._roster), parameters)
+        start = rows.adopt(parameters)
+        length = float(np.sqrt(rows.squared_norm(start)))
+        require(length <= LARGEST_NORM[self._gate.dtype], "parameters", "NaN, infinity or huge numbers", "finite")
         self._like = parameters[:0].detach().clone() if hasattr(parameters, "detach") else np.empty(0)
         self._state = ServerState(
-            cache=RowCache(store),
-            parameters=store.blended(start, 1.0, 0.0, start),
+            cache=RowCache(rows),
+            parameters=rows.blended(start, 1.0, 0.0, start),
             scale=np.ones(len(self._roster)),
             last_seen=np.zeros(len(self._roster), np.int64),
         )
@@ -173,8 +177,7 @@ class Server:
             aggregator = Aggregator(before.rule, f=before.f if f is None else f, mixing=before.mixing)
             optimizer = Optimizer(self.algorithm, aggregator, len(roster), self.seed)
             places = [self._roster.find(name) for name in roster.names]
-            store = empty_store(optimizer.rows, self._state.parameters)
-            state = reseated(self._state, places, store)
+            state = reseated(self._state, places, self._state.cache.store.resized(optimizer.rows))
             self._roster, self.aggregator, self._optimizer, self._state = roster, aggregator, optimizer, state
 
     def begin_round(
@@ -315,6 +318,7 @@ class Server:
             if self._open is not None:
                 raise RoundError(f"round {self._open.number} is open; end it before saving")
             save_state(path, self._state, self._made_with())
+            self._state.cache.store.settle()
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Take over the state in a file; training then goes on bit for bit as if it had not stopped.
@@ -335,12 +339,13 @@ class Server:
         """Return, as JSON holds it, all that must agree between a server that saves and one that loads."""
         return {
             "clients": list(self.clients),
-            "entries": self._gate.width,
+            "entries": self.store.entries(self._gate.width),
             "dtype": self._gate.dtype,
             "f": self.aggregator.f,
             "rule": describe(self.aggregator.rule),
             "mixing": [describe(step) for step in self.aggregator.mixing],
             "algorithm": describe(self.algorithm),
             "momentum": self.momentum,
+            "store": self.store.described(),
             "seed": self.seed,
         }

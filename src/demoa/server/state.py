@@ -79,6 +79,7 @@ def save_state(path: str | os.PathLike[str], state: ServerState, made_with: dict
         "scale": state.scale,
         "last_seen": state.last_seen,
         "products": state.cache.known_products,
+        **state.cache.arrays(),
         **{f"store.{name}": array for name, array in state.cache.store.arrays().items()},
     }
     header = {
@@ -87,12 +88,24 @@ def save_state(path: str | os.PathLike[str], state: ServerState, made_with: dict
         "stale": state.cache.stale,
         "made_with": made_with,
     }
-    checkpoint.write(path, header, arrays)
+    shard = state.cache.store.shard
+    if shard is None:
+        checkpoint.write(path, header, arrays)
+    else:
+        from demoa.server import shards  # needs torch
+
+        shards.write(path, shard, header, arrays)
 
 
 def load_state(path: str | os.PathLike[str], present: ServerState, made_with: dict[str, Any]) -> ServerState:
     """Return the state in a file, checked against a server's present state, which is left as it is."""
-    header, arrays = checkpoint.read(path)
+    shard = present.cache.store.shard
+    if shard is None:
+        header, arrays = checkpoint.read(path)
+    else:
+        from demoa.server import shards  # needs torch
+
+        header, arrays = shards.read(path, shard)
     try:
         return _checked_state(path, present, made_with, header, arrays)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -122,8 +135,10 @@ def _checked_state(
     parameters = to_numpy(present.parameters)
     loaded = store.loaded({k.removeprefix("store."): v for k, v in arrays.items() if k.startswith("store.")})
     products = matching(arrays, "products", (rows, rows), np.dtype(np.float64))
+    cache = RowCache(loaded, products=products, stale=stale)
+    cache.load(arrays)
     return ServerState(
-        cache=RowCache(loaded, products=products, stale=stale),
+        cache=cache,
         parameters=store.adopt(matching(arrays, "parameters", parameters.shape, parameters.dtype)),
         scale=matching(arrays, "scale", clients, np.dtype(np.float64)),
         last_seen=matching(arrays, "last_seen", clients, np.dtype(np.int64)),

@@ -50,7 +50,7 @@ class CenteredClip(Rule):
         weights[-1] = 1.0
         shares = np.ones(table.rows)
         for _ in range(self.steps):
-            distances = np.sqrt(table.squared_distances_to(weights))
+            distances = table.distances_beyond(weights, self.tau)
             shares = self.tau / np.maximum(self.tau, distances)
             weights *= 1.0 - shares.mean()
             weights[:-1] += shares / table.rows

@@ -18,6 +18,8 @@ from demoa.core.types import Floats, Matrix
 class DenseStore:
     """Rows in main memory, float32 or float64, (N, d)."""
 
+    shard: None = None
+
     def __init__(self, rows: NDArray[np.floating]) -> None:
         """Take the rows as they are, without a copy; zeros(N, d) makes an empty cache."""
         self._rows = np.ascontiguousarray(rows)
@@ -27,6 +29,10 @@ class DenseStore:
     def zeros(cls, rows: int, width: int, dtype: np.dtype[np.floating]) -> DenseStore:
         """Return a store of zero rows; memory is taken from the system when a row is first written."""
         return cls(np.zeros((rows, width), dtype))
+
+    def resized(self, rows: int) -> DenseStore:
+        """Return a store of zero rows, like this one, with another number of them."""
+        return DenseStore.zeros(rows, self.width, self._rows.dtype)
 
     def adopt(self, vector: Any) -> NDArray[np.floating]:
         """Return the vector as a contiguous NumPy array, sharing its memory where possible."""
@@ -97,6 +103,9 @@ class DenseStore:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the rows, by name, without a copy."""
         return {"rows": self._rows}
+
+    def settle(self) -> None:
+        """There is nothing beside what was saved."""
 
     def loaded(self, arrays: Mapping[str, NDArray[np.generic]]) -> DenseStore:
         """Return a store that holds the saved rows; this one is untouched."""

@@ -21,6 +21,8 @@ BLOCK_ENTRIES = 1 << 22
 class DeviceStore:
     """Rows as one torch tensor, float32 or float64, (N, d), summed in float64 like `DenseStore`."""
 
+    shard: None = None
+
     def __init__(self, rows: torch.Tensor) -> None:
         """Take the rows as they are, without a copy."""
         self._rows = rows
@@ -30,6 +32,10 @@ class DeviceStore:
     def zeros(cls, rows: int, like: torch.Tensor) -> DeviceStore:
         """Return a store of zero rows with the length, dtype and device of the vector `like`, (d,)."""
         return cls(like.new_zeros((rows, len(like))))
+
+    def resized(self, rows: int) -> DeviceStore:
+        """Return a store of zero rows, like this one, with another number of them."""
+        return DeviceStore(self._rows.new_zeros((rows, self.width)))
 
     def adopt(self, vector: Any) -> torch.Tensor:
         """Return the vector as a tensor on this store's device."""
@@ -133,6 +139,9 @@ class DeviceStore:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the rows, by name, in main memory."""
         return {"rows": self._rows.cpu().numpy()}
+
+    def settle(self) -> None:
+        """There is nothing beside what was saved."""
 
     def loaded(self, arrays: Mapping[str, NDArray[np.generic]]) -> DeviceStore:
         """Return a store that holds the saved rows; this one is untouched."""

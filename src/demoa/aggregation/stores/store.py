@@ -20,6 +20,12 @@ class Store(Protocol):
 
     rows: int
     width: int
+    shard: Any | None
+    """Which columns of whole rows these are, where they are cut over several workers."""
+
+    def resized(self, rows: int) -> Self:
+        """Return a store of zero rows, like this one, with another number of them; the server's own stay as many."""
+        ...
 
     def adopt(self, vector: Any) -> Any:
         """Return the caller's vector in the store's own library and device, copied only if it must be."""
@@ -83,6 +89,10 @@ class Store(Protocol):
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return what must be saved to get the same rows back, by name; not copied where it can be."""
+        ...
+
+    def settle(self) -> None:
+        """Take note that what was returned by `arrays` is saved, and the state before it is not needed any more."""
         ...
 
     def loaded(self, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
