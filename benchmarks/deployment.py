@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[1]
 DIGITS = ROOT / "examples" / "flower-digits"
 COST = ROOT / "benchmarks" / "flower-cost"
 ATTACKS = "nan wrong_shape bit_flip"
-TURNS = 2
 
 
 class Ended(NamedTuple):
@@ -115,11 +114,11 @@ def last_accuracy(lines: Iterable[str]) -> Ended:
 
 
 def cost(place: Path, toy: bool) -> None:
-    clients, rounds, model = (2, 2, "mlp") if toy else (4, 6, "resnet18")
+    clients, rounds, model, turns = (3, 2, "mlp", 1) if toy else (4, 6, "resnet18", 2)
     times: dict[str, list[float]] = {}
     peaks: dict[str, list[int]] = {}
     with deployed(place / "deploy", clients) as deployment:
-        for turn in range(TURNS):
+        for turn in range(turns):
             for name in ("fedavg", "demoa", "demoa, saved after each round"):
                 folder = str(place / f"state{turn}") if "saved" in name else ""
                 config = {"clients": clients, "rounds": rounds, "model": model, "folder": folder}
@@ -128,7 +127,7 @@ def cost(place: Path, toy: bool) -> None:
                 # The first rounds warm up: clients import, the server compiles.
                 times.setdefault(name, []).extend(end - begun for begun, end in pairwise(ends[1:]))
                 peaks.setdefault(name, []).extend(int(line.split()[1]) for line in lines if line.startswith("peak "))
-    print(f"{model} on {clients} clients that all answer; {TURNS} runs of {rounds} rounds each, taking turns")
+    print(f"{model} on {clients} clients that all answer; {turns} runs of {rounds} rounds each, taking turns")
     print(f"{'strategy':<32} {'a round, at best':>18} {'median':>10} {'peak memory of the server':>28}")
     least, lowest = min(times["fedavg"]), min(peaks["fedavg"])
     for name, taken in times.items():

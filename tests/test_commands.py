@@ -57,3 +57,18 @@ def test_the_benchmark_of_sweeps_runs():
 @pytest.mark.parametrize("script", ["install", "check", "test", "demo", "benchmark"])
 def test_scripts_are_executable(script):
     assert os.access(ROOT / "scripts" / script, os.X_OK)
+
+
+@pytest.mark.parametrize("what", ["growth", "large"])
+def test_the_benchmark_of_many_clients_runs(what):
+    found = command("benchmarks/scale.py", what, "--toy")
+    assert found.returncode == 0, found.stderr
+    assert "centered_clip" in found.stdout
+    assert "krum" in found.stdout
+
+
+def test_the_benchmark_of_deployments_runs():
+    found = command("benchmarks/deployment.py", "cost", "--toy")
+    assert found.returncode == 0, found.stderr
+    assert "fedavg" in found.stdout
+    assert "demoa, saved after each round" in found.stdout

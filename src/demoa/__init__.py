@@ -4,7 +4,7 @@ demoa.Server      the server: one momentum row per client, aggregated robustly o
 demoa.aggregate   one robust aggregation of rows, for people who want only the rule
 """
 
-from demoa.aggregation import mixing, rules
+from demoa.aggregation import mixing, rules, stores
 from demoa.aggregation.aggregate import aggregate
 from demoa.core.errors import ConfigError, DemoaError, RoundError, StoreError, ToleranceError, UpdateRejected
 from demoa.core.threads import get_threads, set_threads
@@ -30,6 +30,7 @@ __all__ = [
     "mixing",
     "rules",
     "set_threads",
+    "stores",
 ]
 
 __version__ = "0.1.0"

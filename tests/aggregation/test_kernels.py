@@ -194,3 +194,32 @@ def test_values_outside_the_window_do_not_touch_its_sum():
 def test_threads_must_be_positive():
     with pytest.raises(demoa.ConfigError, match="at least 1, got 0"):
         demoa.set_threads(0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [coordinates.STRAIGHT_ROWS + 1, 300, 501])
+def test_ranks_among_many_rows(n, dtype):
+    """By bisection: with ties, zeros of both signs, and numbers of very different size."""
+    rows = rows_of(n, 301, dtype)
+    rows[:, :50] = rows[:, :50].round(1)
+    rows[:, 50:60] *= np.logspace(-30, 30, n)[:, None].astype(dtype)
+    rows[5], rows[:, 60], rows[:, 61], rows[: n // 3, 62] = rows[6], 0.0, -1.0, -0.0
+    every, ordered = csr_array(np.eye(n)), np.sort(rows, axis=0).astype(float)
+    eps = np.finfo(dtype).eps
+    for low, high in [((n - 1) // 2, n // 2), (20, n - 21), (0, n - 1), (3, 3), (50, 60)]:
+        kept = ordered[low : high + 1]
+        limit = 4 * eps * np.abs(kept).max(axis=0)
+        assert (np.abs(coordinates.rank_mean(rows, every, low, high) - kept.mean(axis=0)) <= limit).all()
+    keep, median = n - 40, 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
+    away = np.abs(rows - median.astype(dtype))
+    order = np.lexsort((rows.astype(float), away.astype(float)), axis=0)[:keep]
+    kept = np.take_along_axis(rows.astype(float), order, axis=0)
+    limit = 4 * eps * np.abs(kept).max(axis=0)
+    assert (np.abs(coordinates.near_median(rows, every, keep) - kept.mean(axis=0)) <= limit).all()
+
+
+@pytest.mark.parametrize("width", [1, 31, 33, 1000])
+def test_the_last_columns_among_many_rows(width):
+    rows = rows_of(200, width)
+    found = coordinates.rank_mean(rows, csr_array(np.eye(200)), 99, 100)
+    np.testing.assert_allclose(found, np.median(rows, axis=0), rtol=1e-6, atol=1e-7)

@@ -107,4 +107,5 @@ def congruence(matrix: Matrix, products: Floats) -> Floats:
         picked *= scale[:, None]
         picked *= scale[None, :]
         return picked
-    return np.asarray(matrix @ products @ matrix.T)
+    mixed: Floats = np.asarray(matrix @ products @ matrix.T)
+    return 0.5 * (mixed + mixed.T)  # two rows that are each other's nearest are so at one and the same distance

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from demoa.aggregation.mixing import MIXINGS
 from demoa.aggregation.rules import RULE_ALIASES, RULES
+from demoa.aggregation.stores import STORES
 from demoa.attacks import ATTACK_ALIASES, ATTACKS
 from demoa.data import DATASETS
 from demoa.models import MODELS
@@ -20,6 +21,7 @@ from demoa.server.algorithms import ALGORITHMS
 FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "rules": RULES,
     "mixings": MIXINGS,
+    "stores": STORES,
     "algorithms": ALGORITHMS,
     "attacks": ATTACKS,
     "samplings": SAMPLINGS,

@@ -139,8 +139,20 @@ def compare(
 
 @app.command("list")
 def list_() -> None:
-    """List rules, mixings, attacks, algorithms, partitions, samplings, models and data sets."""
+    """List rules, mixings, stores, attacks, algorithms, partitions, samplings, models and data sets."""
     list_families(console)
+
+
+@app.command()
+def memory(
+    n: Annotated[int, typer.Option(help="Clients.")],
+    d: Annotated[int, typer.Option(help="Parameters of the model.")],
+    store: Annotated[str | None, typer.Option(help="One kind of store; all of them if not given.")] = None,
+) -> None:
+    """Say what the rows of a server take, in memory and on disk, for each kind of store."""
+    from demoa.cli.memory import print_footprints
+
+    print_footprints(n, d, store, console)
 
 
 @app.command()

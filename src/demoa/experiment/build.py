@@ -14,6 +14,7 @@ from torch import nn
 
 from demoa.aggregation.mixing import MIXINGS, Mixing
 from demoa.aggregation.rules import RULE_ALIASES, RULES, Rule
+from demoa.aggregation.stores import STORES, StoreKind
 from demoa.attacks import ATTACK_ALIASES, ATTACKS, Attack
 from demoa.clients import Worker
 from demoa.core.checks import require, whole_number
@@ -116,6 +117,7 @@ class _Parts:
         self.algorithm: Algorithm = _make("algorithm", Algorithm, ALGORITHMS, spec.algorithm)
         self.rule: Rule = _make("rule", Rule, RULES, spec.aggregation.rule, RULE_ALIASES)
         self.mixing: list[Mixing] = [_make("mixing", Mixing, MIXINGS, step) for step in spec.aggregation.mixing]
+        self.store: StoreKind = _make("store", StoreKind, STORES, spec.aggregation.store)
         self.attack: Attack = _make("attack", Attack, ATTACKS, spec.attack, ATTACK_ALIASES)
 
     def server(self, spec: Spec, parameters: Any) -> Server:
@@ -130,6 +132,7 @@ class _Parts:
             mixing=self.mixing,
             algorithm=self.algorithm,
             lr=spec.run.lr,
+            store=self.store,
             seed=spec.seed("mixing"),
         )
 
@@ -144,6 +147,7 @@ class _Parts:
         table["algorithm"] = _named(spec.algorithm, self.algorithm)
         table["aggregation"]["rule"] = _named(spec.aggregation.rule, self.rule)
         table["aggregation"]["mixing"] = [_named(variant, step) for variant, step in mixing]
+        table["aggregation"]["store"] = _named(spec.aggregation.store, self.store)
         table["attack"] = _named(spec.attack, self.attack)
         table["algorithm"].pop("p", None)  # that of the sampling
         return _without_none(table)

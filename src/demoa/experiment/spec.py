@@ -48,6 +48,7 @@ class Aggregation:
     rule: Variant = field(default_factory=lambda: Variant("centered_clip"))
     f: int | None = None
     mixing: tuple[Variant, ...] = ()
+    store: Variant = field(default_factory=lambda: Variant("dense"))
 
 
 @dataclass(frozen=True)

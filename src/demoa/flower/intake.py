@@ -17,6 +17,9 @@ from demoa.server.round import ClientId, Round
 from demoa.server.server import Server
 from demoa.simulation.adversary import Adversary
 
+LARGE = 1 << 22
+"""After a reply of so many bytes, memory is tidied up, which takes a moment."""
+
 
 class Intake:
     """One round's replies on their way into the server."""
@@ -34,8 +37,10 @@ class Intake:
         for client, vector, buffers in self._readable(replies):
             if self._submit(client, vector):
                 self._buffers.take(client, buffers)
+            is_large = vector.nbytes >= LARGE
             del vector, buffers
-            give_back_memory()
+            if is_large:
+                give_back_memory()
 
     def take_with_lies(self, replies: Iterable[Message], adversary: Adversary) -> None:
         """Take replies as `take`, but what the Byzantine clients of a simulation send is theirs to choose."""

@@ -15,6 +15,7 @@ from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
 from demoa.aggregation.stores import STORES, StoreKind
+from demoa.aggregation.stores.fitting import check_fits
 from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, like
 from demoa.core.checks import positive, require, share, shares, whole_number
 from demoa.core.errors import ConfigError, RoundError, UpdateRejected
@@ -88,6 +89,7 @@ class Server:
             None if norm_limit is None else positive("norm_limit", norm_limit),
         )
         self.store = build("store", StoreKind, STORES, store)  # type: ignore[type-abstract]
+        check_fits(self.store, len(self._roster), len(parameters), np.dtype(self._gate.dtype).itemsize)
         rows = self.store.make(len(self._roster), self._optimizer.rows - len(self._roster), parameters)
         start = rows.adopt(parameters)
         length = float(np.sqrt(rows.squared_norm(start)))

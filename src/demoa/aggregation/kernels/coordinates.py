@@ -16,7 +16,9 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from demoa.aggregation.kernels.chunks import map_chunks
+from demoa.aggregation.kernels.lanes import LANES
 from demoa.aggregation.kernels.network import full_network, rank_network
+from demoa.aggregation.kernels.selection import near_median_block, rank_mean_block
 from demoa.aggregation.kernels.straight import REGISTER_BYTES, sort_columns
 from demoa.core.types import Matrix
 
@@ -25,6 +27,12 @@ SCRATCH_BYTES = 26_000
 
 STRAIGHT_NUMBERS, STRAIGHT_ROWS = 1 << 24, 128
 """From so many numbers on, in up to so many rows, it pays to compile code for the very number of rows."""
+
+PAGED_NUMBERS = 1 << 18
+"""How many numbers of many rows are read at a time."""
+
+MOST_ROWS = (1 << 16) - 1
+"""Up to so many rows ranks are counted in sixteen bits."""
 
 
 def rank_mean(rows: NDArray[np.floating], matrix: Matrix, low: int, high: int) -> NDArray[np.floating]:
@@ -55,6 +63,10 @@ def _run(rows: NDArray[np.floating], matrix: Matrix, low: int, high: int, keep: 
 
         def task(start: int, stop: int) -> None:
             straight(rows, ends, source, values, plain, low, high, keep, block, start, stop, out, *constants)
+    elif STRAIGHT_ROWS < count <= MOST_ROWS:
+
+        def task(start: int, stop: int) -> None:
+            _selecting_chunk(rows, ends, source, values, low, high, keep, start, stop, out)
     else:
         steps = full_network(count) if keep > 0 else rank_network(count, low, high)
 
@@ -142,6 +154,24 @@ def _chunk(rows, ends, source, values, steps, low, high, keep, block, start, sto
                 lower[c] = _lesser(a, b)
                 upper[c] = _greater(a, b)
         _average(mixed, low, high, keep, sums, out[left:right])
+
+
+@njit(nogil=True, fastmath=NO_NAN, cache=True)
+def _selecting_chunk(rows, ends, source, values, low, high, keep, start, stop, out):  # pragma: no cover
+    # Each row is on pages of its own: so many columns of it are read at once that looking the page up is worth it.
+    count = len(ends) - 1
+    wide = np.zeros((count, max(LANES, PAGED_NUMBERS // count // LANES * LANES)), rows.dtype)
+    mixed = np.empty((count, LANES), rows.dtype)
+    for left in range(start, stop, wide.shape[1]):
+        right = min(left + wide.shape[1], stop)
+        _fill(rows, ends, source, values, left, right, wide)
+        for c in range(0, right - left, LANES):
+            used = min(LANES, right - left - c)
+            mixed[:] = wide[:, c : c + LANES]
+            if keep == 0:
+                rank_mean_block(mixed, low, high, used, out[left + c : left + c + used])
+            else:
+                near_median_block(mixed, keep, used, out[left + c : left + c + used])
 
 
 @njit(nogil=True, fastmath=NO_NAN, cache=True)

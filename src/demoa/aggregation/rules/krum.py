@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from demoa.aggregation.decision import Combination, average_of
+from demoa.aggregation.kernels.neighbours import nearest_sums
 from demoa.aggregation.rules.rule import Rule
 from demoa.aggregation.table import Table
 from demoa.core.checks import whole_number
@@ -75,8 +76,4 @@ def scores(squared_distances: Floats, f: int) -> Floats:
     rows = len(squared_distances)
     if rows == 1:
         return np.zeros(1)
-    neighbours = max(1, rows - f - 2)
-    others = squared_distances.copy()
-    np.fill_diagonal(others, np.inf)
-    nearest: Floats = np.partition(others, neighbours - 1, axis=1)[:, :neighbours]
-    return np.asarray(nearest.sum(axis=1))
+    return nearest_sums(squared_distances, max(1, rows - f - 2))

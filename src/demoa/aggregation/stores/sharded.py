@@ -70,7 +70,7 @@ class Shard:
 
     def gather(self, piece: Any) -> Any:
         """Return the whole vector, (d,), of which each worker has a piece; every worker must ask for it."""
-        mine = torch.as_tensor(np.ascontiguousarray(to_numpy(piece)))
+        mine = torch.from_numpy(np.array(to_numpy(piece)))
         pieces = [mine.new_empty(stop - start) for start, stop in map(self.bounds, range(self.count))]
         longest = max(len(one) for one in pieces)
         padded = mine.new_zeros(longest)
@@ -86,6 +86,11 @@ class Shard:
     def wait(self) -> None:
         """Wait until all workers are here."""
         self.sum(np.zeros(1))
+
+    def disconnect(self) -> None:
+        """Wait until all workers are here, and leave them: a process that ends without it may take others along."""
+        self.wait()
+        dist.destroy_process_group()
 
     def _from_all(self, mine: torch.Tensor) -> list[torch.Tensor]:
         device = torch.device("cuda") if dist.get_backend() == "nccl" else mine.device

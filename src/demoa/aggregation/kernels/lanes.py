@@ -1,0 +1,188 @@
+"""Loops over rows of a block of columns, with a whole register of columns in each step.
+
+The compiler does not find these by itself: the loops over columns are short, and the arrays might overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic as _intrinsic
+
+intrinsic: Any = _intrinsic  # it takes the typing context away from a function's arguments, which no type checker knows
+
+LANES = 32
+"""Columns of a block."""
+
+SHORT = ir.IntType(16)
+SHORTS = ir.VectorType(SHORT, LANES)
+DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
+
+
+class _Emitter:
+    """Code for arrays whose rows are a block of columns, (m, LANES), or one row, (LANES,)."""
+
+    def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> None:
+        self.builder = builder
+        self._arrays = [
+            context.make_array(kind)(context, builder, value=value) if isinstance(kind, types.Array) else None
+            for kind, value in zip(signature.args, args, strict=True)
+        ]
+        self._kinds = signature.args
+
+    def vector(self, place: int) -> ir.VectorType:
+        """Return the type of a row of an array."""
+        bits = self._kinds[place].dtype.bitwidth
+        number = {32: ir.FloatType(), 64: ir.DoubleType()}
+        return SHORTS if bits == 16 else ir.VectorType(number[bits], LANES)
+
+    def rows(self, place: int) -> Any:
+        """Return how many rows an array has."""
+        return self.builder.extract_value(self._arrays[place].shape, 0)  # type: ignore[union-attr]
+
+    def load(self, place: int, row: Any = None, kind: ir.VectorType | None = None) -> Any:
+        """Return a row of an array, in one register."""
+        return self.builder.load(self._at(place, row, kind), align=2)
+
+    def store(self, value: Any, place: int, row: Any = None) -> None:
+        """Write a row of an array."""
+        self.builder.store(value, self._at(place, row, value.type), align=2)
+
+    def _at(self, place: int, row: Any, kind: ir.VectorType | None) -> Any:
+        pointer = self._arrays[place].data  # type: ignore[union-attr]
+        if row is not None:
+            pointer = self.builder.gep(pointer, [self.builder.mul(row, ir.Constant(ir.IntType(64), LANES))])
+        return self.builder.bitcast(pointer, (kind or self.vector(place)).as_pointer())
+
+    def spread(self, number: float, kind: ir.VectorType) -> Any:
+        """Return a constant in every lane."""
+        return ir.Constant(kind, [number] * LANES)
+
+    def over_rows(self, count: Any, state: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
+        """Emit a loop over rows that carries registers along, and return them."""
+        held = [cgutils.alloca_once_value(self.builder, value) for value in state]
+        for place, value in zip(held, state, strict=True):
+            self.builder.store(value, place)
+        with cgutils.for_range(self.builder, count) as loop:
+            after = step(loop.index, [self.builder.load(place) for place in held])
+            for place, value in zip(held, after, strict=True):
+                self.builder.store(value, place)
+        return [self.builder.load(place) for place in held]
+
+
+@intrinsic
+def upper_keys(typing_context, mixed, keys):  # pragma: no cover
+    """Set keys to sixteen bits of each number, in the order of the numbers."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        bits = mixed.dtype.bitwidth
+        words = ir.VectorType(ir.IntType(bits), LANES)
+
+        def step(row, _):
+            word = code.load(0, row, words)
+            # Numbers below zero are in the wrong order: all their bits are turned; of the others, only the sign.
+            mask = builder.ashr(word, code.spread(bits - 1, words))
+            turned = builder.xor(word, builder.or_(mask, code.spread(1 << (bits - 1), words)))
+            code.store(builder.trunc(builder.lshr(turned, code.spread(bits - 16, words)), SHORTS), 1, row)
+            return []
+
+        code.over_rows(code.rows(0), [], step)
+        return context.get_dummy_value()
+
+    return types.void(mixed, keys), emit
+
+
+@intrinsic
+def bisect_keys(typing_context, keys, rank, found, below):  # pragma: no cover
+    """Set found, per column, to the key of that rank, and below to how many keys are smaller."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        zero = code.spread(0, SHORTS)
+        one = builder.insert_element(zero, builder.trunc(args[1], SHORT), ir.Constant(ir.IntType(32), 0))
+        wanted = builder.shuffle_vector(one, zero, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
+        best, under = zero, zero
+        for bit in range(15, -1, -1):
+            trial = builder.or_(best, code.spread(1 << bit, SHORTS))
+
+            def step(row, state, trial=trial):
+                smaller = builder.icmp_unsigned("<", code.load(0, row), trial)
+                return [builder.sub(state[0], builder.sext(smaller, SHORTS))]
+
+            (count,) = code.over_rows(code.rows(0), [zero], step)
+            fits = builder.icmp_unsigned("<=", count, wanted)
+            best, under = builder.select(fits, trial, best), builder.select(fits, count, under)
+        code.store(best, 2)
+        code.store(under, 3)
+        return context.get_dummy_value()
+
+    return types.void(keys, rank, found, below), emit
+
+
+@intrinsic
+def sum_between(typing_context, mixed, keys, first, last, sums):  # pragma: no cover
+    """Set sums, per column, to the sum of the numbers whose keys are above the first and below the last."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        low, high, nothing = code.load(2), code.load(3), code.spread(0.0, code.vector(0))
+
+        def step(row, state):
+            key = code.load(1, row)
+            inside = builder.and_(builder.icmp_unsigned(">", key, low), builder.icmp_unsigned("<", key, high))
+            number = builder.select(inside, code.load(0, row), nothing)
+            wide = builder.fpext(number, DOUBLES) if mixed.dtype.bitwidth == 32 else number
+            return [builder.fadd(state[0], wide)]
+
+        (total,) = code.over_rows(code.rows(0), [code.spread(0.0, DOUBLES)], step)
+        code.store(total, 4)
+        return context.get_dummy_value()
+
+    return types.void(mixed, keys, first, last, sums), emit
+
+
+@intrinsic
+def sum_nearer(typing_context, mixed, away, edge, sums, counts):  # pragma: no cover
+    """Set sums, per column, to the sum of the numbers that are less far away than the edge, and counts to how many."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        limit, nothing = code.load(2), code.spread(0.0, code.vector(0))
+
+        def step(row, state):
+            inside = builder.fcmp_ordered("<", code.load(1, row), limit)
+            number = builder.select(inside, code.load(0, row), nothing)
+            wide = builder.fpext(number, DOUBLES) if mixed.dtype.bitwidth == 32 else number
+            return [builder.fadd(state[0], wide), builder.sub(state[1], builder.sext(inside, SHORTS))]
+
+        total, count = code.over_rows(code.rows(0), [code.spread(0.0, DOUBLES), code.spread(0, SHORTS)], step)
+        code.store(total, 3)
+        code.store(count, 4)
+        return context.get_dummy_value()
+
+    return types.void(mixed, away, edge, sums, counts), emit
+
+
+@intrinsic
+def distances_from(typing_context, mixed, centre, away):  # pragma: no cover
+    """Set away to how far each number is from its column's centre."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        middle = code.load(1)
+
+        def step(row, _):
+            number = code.load(0, row)
+            above, under = builder.fsub(number, middle), builder.fsub(middle, number)
+            code.store(builder.select(builder.fcmp_ordered("<", above, under), under, above), 2, row)
+            return []
+
+        code.over_rows(code.rows(0), [], step)
+        return context.get_dummy_value()
+
+    return types.void(mixed, centre, away), emit

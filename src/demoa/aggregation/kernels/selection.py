@@ -1,0 +1,90 @@
+"""Coordinate-wise rules over many rows, where no sorting network is short enough: ranks are found by bisection.
+
+Each number has a key of sixteen bits whose order is that of the numbers. Sixteen passes over the keys of a block of
+columns, bit by bit, find the key of a rank; the few numbers that share it are sorted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from demoa.aggregation.kernels.lanes import (
+    LANES,
+    bisect_keys,
+    distances_from,
+    sum_between,
+    sum_nearer,
+    upper_keys,
+)
+
+
+@njit(nogil=True, cache=True)
+def rank_mean_block(mixed, low, high, used, result):  # pragma: no cover
+    """Set result to the mean, per column of (m, LANES), of the values of ranks low..high."""
+    keys = np.empty((len(mixed), LANES), np.uint16)
+    upper_keys(mixed, keys)
+    first, below = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
+    last, under = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
+    bisect_keys(keys, low, first, below)
+    if high > low:
+        bisect_keys(keys, high, last, under)
+    sums = np.zeros(LANES)
+    if high > low + 1:
+        sum_between(mixed, keys, first, last, sums)
+    found, sizes = np.empty((LANES, len(mixed)), mixed.dtype), np.zeros(LANES, np.int64)
+    _gather(mixed, keys, first, found, sizes)
+    for c in range(used):
+        inside = np.sort(found[c, : sizes[c]])
+        # Of those that share the first key, ranks low and up; where high shares it as well, up to high.
+        start = low - np.int64(below[c])
+        for rank in range(start, min(len(inside), start + high - low + 1)):
+            sums[c] += inside[rank]
+    if high > low:
+        sizes[:] = 0
+        _gather(mixed, keys, last, found, sizes)
+        for c in range(used):
+            if last[c] != first[c]:
+                inside = np.sort(found[c, : sizes[c]])
+                for rank in range(high + 1 - np.int64(under[c])):
+                    sums[c] += inside[rank]
+    for c in range(used):
+        result[c] = sums[c] / (high - low + 1)
+
+
+@njit(nogil=True, cache=True)
+def near_median_block(mixed, keep, used, result):  # pragma: no cover
+    """Set result to the mean, per column of (m, LANES), of the `keep` values nearest to the median.
+
+    Of two values at the same distance from the median the smaller goes first.
+    """
+    count = len(mixed)
+    median, edge = np.zeros(LANES, mixed.dtype), np.zeros(LANES, mixed.dtype)
+    rank_mean_block(mixed, (count - 1) // 2, count // 2, used, median)
+    away = np.empty_like(mixed)
+    distances_from(mixed, median, away)
+    rank_mean_block(away, keep - 1, keep - 1, used, edge)
+    sums, inside = np.empty(LANES), np.empty(LANES, np.uint16)
+    sum_nearer(mixed, away, edge, sums, inside)
+    from_below = np.zeros(LANES, np.int64)
+    for r in range(count):
+        far, row = away[r], mixed[r]
+        for c in range(LANES):
+            if far[c] == edge[c] and row[c] < median[c]:
+                from_below[c] += 1
+    for c in range(used):
+        left = keep - np.int64(inside[c])
+        smaller = min(left, from_below[c])
+        at_edge = smaller * np.float64(median[c] - edge[c]) + (left - smaller) * np.float64(median[c] + edge[c])
+        result[c] = (sums[c] + at_edge) / keep
+
+
+@njit(nogil=True, cache=True)
+def _gather(mixed, keys, wanted, found, sizes):  # pragma: no cover
+    """Collect, per column, the numbers whose key is the wanted one: found, (LANES, m), and how many there are."""
+    for r in range(len(mixed)):
+        row, key = mixed[r], keys[r]
+        for c in range(LANES):
+            if key[c] == wanted[c]:
+                found[c, sizes[c]] = row[c]
+                sizes[c] += 1
