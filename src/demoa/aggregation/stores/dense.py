@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from demoa.aggregation.decision import NearMedian, RankMean
 from demoa.aggregation.kernels import coordinates, moments, products
 from demoa.aggregation.stores.saved import matching
-from demoa.core.arrays import to_numpy
+from demoa.aggregation.stores.vectors import NumpyVectors
 from demoa.core.types import Floats, Matrix
 
 
-class DenseStore:
+class DenseStore(NumpyVectors):
     """Rows in main memory, float32 or float64, (N, d)."""
 
     shard: None = None
@@ -34,10 +33,6 @@ class DenseStore:
         """Return a store of zero rows, like this one, with another number of them."""
         return DenseStore.zeros(rows, self.width, self._rows.dtype)
 
-    def adopt(self, vector: Any) -> NDArray[np.floating]:
-        """Return the vector as a contiguous NumPy array, sharing its memory where possible."""
-        return np.ascontiguousarray(to_numpy(vector))
-
     def read(self, index: int) -> NDArray[np.floating]:
         """Return a copy of one row, (d,)."""
         return np.array(self._rows[index])
@@ -45,18 +40,6 @@ class DenseStore:
     def blend(self, index: int, keep: float, gain: float, vector: NDArray[np.floating]) -> None:
         """Set row `index` to keep * row + gain * vector."""
         products.blend(self._rows[index], keep, gain, vector)
-
-    def blended(
-        self, row: NDArray[np.floating], keep: float, gain: float, vector: NDArray[np.floating]
-    ) -> NDArray[np.floating]:
-        """Return keep * row + gain * vector, (d,)."""
-        return products.blended(row, keep, gain, vector)
-
-    def moved(
-        self, start: NDArray[np.floating], gain: float, vector: NDArray[np.floating]
-    ) -> tuple[NDArray[np.floating], float]:
-        """Return start + gain * vector, (d,), and its squared norm, found in the same pass."""
-        return products.moved(start, gain, vector)
 
     def gram(self, fresh: NDArray[np.intp]) -> Floats:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
@@ -95,10 +78,6 @@ class DenseStore:
     def inner(self, vector: NDArray[np.floating], chosen: NDArray[np.intp]) -> Floats:
         """Return the inner product of each chosen row with a vector, (k,)."""
         return moments.inner(self._rows, vector, chosen)
-
-    def squared_norm(self, vector: NDArray[np.floating]) -> float:
-        """Return |vector|^2; it is not finite where the vector is not."""
-        return products.squared_norm(vector)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the rows, by name, without a copy."""

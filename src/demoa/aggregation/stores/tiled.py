@@ -14,7 +14,7 @@ from demoa.aggregation.kernels.chunks import CHUNK
 from demoa.aggregation.stores.codecs.codec import Codec, Planes
 from demoa.aggregation.stores.dense import DenseStore
 from demoa.aggregation.stores.saved import matching
-from demoa.core.arrays import to_numpy
+from demoa.aggregation.stores.vectors import NumpyVectors
 from demoa.core.threads import map_in_threads
 from demoa.core.types import Floats, Matrix
 
@@ -58,7 +58,7 @@ class PlaneHolder(Protocol):
         ...
 
 
-class TiledStore:
+class TiledStore(NumpyVectors):
     """Rows behind a codec, (n, d), and after them the server's own rows as plain numbers in main memory.
 
     What a codec rounds off is gone for every rule alike: tables, aggregates and rows agree.
@@ -81,10 +81,6 @@ class TiledStore:
         clients = rows - len(self._own)
         return TiledStore(self._codec, self._planes.resized(clients), np.zeros_like(self._own), clients)
 
-    def adopt(self, vector: Any) -> NDArray[np.floating]:
-        """Return the vector as a contiguous NumPy array, sharing its memory where possible."""
-        return np.ascontiguousarray(to_numpy(vector))
-
     def read(self, index: int) -> NDArray[np.floating]:
         """Return a copy of one row, (d,), as rules see it."""
         if index >= self._clients:
@@ -104,18 +100,6 @@ class TiledStore:
         mixed = products.blended(row, keep, gain, vector)
         self._codec.encode(self._planes.write(index), index, mixed)
         self._planes.written(index)
-
-    def blended(
-        self, row: NDArray[np.floating], keep: float, gain: float, vector: NDArray[np.floating]
-    ) -> NDArray[np.floating]:
-        """Return keep * row + gain * vector, (d,)."""
-        return products.blended(row, keep, gain, vector)
-
-    def moved(
-        self, start: NDArray[np.floating], gain: float, vector: NDArray[np.floating]
-    ) -> tuple[NDArray[np.floating], float]:
-        """Return start + gain * vector, (d,), and its squared norm, found in the same pass."""
-        return products.moved(start, gain, vector)
 
     def gram(self, fresh: NDArray[np.intp]) -> Floats:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
@@ -164,10 +148,6 @@ class TiledStore:
         """Return the inner product of each chosen row with a vector, (k,)."""
         places = np.arange(len(chosen))
         return np.asarray(sum(self._tiles(chosen, lambda t, start, stop: t.inner(vector[start:stop], places))))
-
-    def squared_norm(self, vector: NDArray[np.floating]) -> float:
-        """Return |vector|^2; it is not finite where the vector is not."""
-        return products.squared_norm(vector)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what must be saved, by name, without a copy."""
