@@ -113,3 +113,17 @@ def test_a_resumed_server_goes_on_bit_for_bit(rule, tmp_path):
     again.load(tmp_path / "state")
     played(60, rule, server=again)
     np.testing.assert_array_equal(again.parameters, straight.parameters)
+
+
+@pytest.mark.parametrize("store", ["dense", "int8"])
+@pytest.mark.parametrize("tau", [25.0, 5.0, 0.5])
+def test_what_was_known_of_rows_is_not_needed_to_go_on_bit_for_bit(tau, store, tmp_path):
+    """After a load nothing is known of how far rows were, so that more of them are looked at: to the same end."""
+    loud = range(0, N, 10)
+    straight, _ = played(40, "cclip", tau=tau, store=store, loud=loud)
+    stopped, _ = played(17, "cclip", tau=tau, store=store, loud=loud)
+    stopped.save(tmp_path / "state")
+    again, _ = played(0, "cclip", tau=tau, store=store, loud=loud)
+    again.load(tmp_path / "state")
+    played(40, "cclip", server=again, loud=loud)
+    np.testing.assert_array_equal(again.parameters, straight.parameters)

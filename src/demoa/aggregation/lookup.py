@@ -11,9 +11,6 @@ from demoa.aggregation.reach import SLACK
 from demoa.aggregation.table import Table, congruence, with_centre
 from demoa.core.types import Floats, Matrix
 
-WORTH = 0.25
-"""If more than this share of the rows must be looked at, the inner products of all of them cost no more."""
-
 
 def table_of(cache: RowCache, selection: Matrix, centre: int | None) -> Table:
     """Return the table of the rows selection @ rows, (m, N), and of the row that is the centre, if there is one."""
@@ -23,7 +20,10 @@ def table_of(cache: RowCache, selection: Matrix, centre: int | None) -> Table:
 
 
 class ReachTable(Table):
-    """A table of many rows, which looks only at those that may be out of reach."""
+    """A table of many rows, which looks only at those that may be out of reach.
+
+    Which those are depends on what is still known of them, and that is not saved; what is found does not depend on it.
+    """
 
     def __init__(self, cache: RowCache, selection: Matrix, centre: int | None) -> None:
         """Take a selection that picks one stored row for each of its own."""
@@ -38,12 +38,10 @@ class ReachTable(Table):
             stored[self._centre] += weights[-1]
         point = self._cache.combine(stored)
         length = float(np.sqrt(store.squared_norm(point)))
-        by_path = self._cache.reach.bounds(source, scale, point, length)
+        by_path = self._cache.reach.bounds(source, scale, point)
         by_length = (1.0 + SLACK) * (scale * self._cache.lengths(source) + length)
         bounds = np.minimum(by_path, by_length)
         doubtful = np.flatnonzero(bounds > radius)
-        if len(doubtful) > WORTH * self.rows:
-            return super().distances_beyond(weights, radius)
         found: Floats = np.minimum(bounds, radius)
         rows, factors = source[doubtful], scale[doubtful]
         squares = factors**2 * self._cache.squares(rows) - 2.0 * factors * store.inner(point, rows) + length**2

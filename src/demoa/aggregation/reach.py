@@ -33,8 +33,8 @@ class Reach:
         """Take note that a row is about to change."""
         self._distance[index] = np.inf
 
-    def bounds(self, source: NDArray[np.intp], scale: Floats, point: Any, length: float) -> Floats:
-        """Return, for the rows scale_j * row source_j, (m,), how far at most each is from a point of this length."""
+    def bounds(self, source: NDArray[np.intp], scale: Floats, point: Any) -> Floats:
+        """Return, for the rows scale_j * row source_j, (m,), how far at most each is from a point."""
         store = self._store
         if self._point is not None and self._point is not point:
             self._travelled += float(np.sqrt(store.squared_norm(store.blended(point, 1.0, -1.0, self._point))))

@@ -21,6 +21,9 @@ from demoa.core.types import Floats, Matrix
 TILE_NUMBERS = 1 << 26
 """How many numbers a tile holds at most; there is one per thread."""
 
+GROUP = TILE_NUMBERS // CHUNK
+"""Up to so many rows, tiles have their full width."""
+
 R = TypeVar("R")
 
 
@@ -146,8 +149,14 @@ class TiledStore(NumpyVectors):
 
     def inner(self, vector: NDArray[np.floating], chosen: NDArray[np.intp]) -> Floats:
         """Return the inner product of each chosen row with a vector, (k,)."""
-        places = np.arange(len(chosen))
-        return np.asarray(sum(self._tiles(chosen, lambda t, start, stop: t.inner(vector[start:stop], places))))
+
+        def group(rows: NDArray[np.intp]) -> Floats:
+            places = np.arange(len(rows))
+            return np.asarray(sum(self._tiles(rows, lambda t, start, stop: t.inner(vector[start:stop], places))))
+
+        # So few at a time that tiles are as wide for any number of rows: a row's product is the same beside any others.
+        groups = [chosen[start : start + GROUP] for start in range(0, len(chosen), GROUP)]
+        return np.concatenate([np.zeros(0), *map(group, groups)])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what must be saved, by name, without a copy."""
