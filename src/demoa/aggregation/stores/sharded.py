@@ -98,6 +98,7 @@ class Shard:
         try:
             dist.all_gather(parts, mine.to(device))
         except RuntimeError as error:
+            dist.destroy_process_group()  # a process that ends with threads of a broken group may be aborted
             raise StoreError(
                 f"worker {self.rank} of {self.count} lost another one: {first_line(error)}; "
                 "start all of them again, as many as you like: the run goes on from its last saved state"
