@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import resource
+import shutil
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,64 +27,100 @@ import demoa
 from demoa.aggregation.rules import RULES
 from demoa.aggregation.stores import Int8, Memmap, StoreKind
 
-GROWTH_RULES = ["mean", "centered_clip", "krum", "multi_krum", "geometric_median", "median", "trimmed_mean", "meamed"]
-CHEAP = ("mean", "centered_clip", "krum")
-"""The rules whose cost should follow the clients that answer."""
+SKETCH = 512
+"""How many numbers of each row an approximate table is computed from."""
+
+RULES_ASKED = {
+    "mean": ("mean", None),
+    "centered_clip": ("centered_clip", None),
+    "krum": ("krum", None),
+    "krum, sketch": ("krum", SKETCH),
+    "multi_krum": ("multi_krum", None),
+    "multi_krum, sketch": ("multi_krum", SKETCH),
+    "geometric_median": ("geometric_median", None),
+    "median": ("median", None),
+    "trimmed_mean": ("trimmed_mean", None),
+    "meamed": ("meamed", None),
+}
+"""What is measured, by what it is called: a rule, and the size of the sketches that its table comes from."""
 
 
 class Rounds:
     """A server of many clients, of which some answer each round with vectors that were drawn before."""
 
     def __init__(
-        self, clients: int, width: int, answers: int, rule: str, store: str | StoreKind = "dense", full: bool = True
+        self,
+        clients: int,
+        width: int,
+        answers: int,
+        rule: str,
+        sketch: int | None = None,
+        store: str | StoreKind = "dense",
     ) -> None:
         f = RULES[rule]().tolerance(clients) and clients // 5
         algorithm = demoa.algorithms.Demoa(p=answers / clients, full_first_round=False)
         start = np.zeros(width, np.float32)
-        self.server = demoa.Server(start, clients, f=f, rule=rule, algorithm=algorithm, lr=1e-3, store=store)
+        self.server = demoa.Server(
+            start, clients, f=f, rule=rule, algorithm=algorithm, lr=1e-3, store=store, sketch=sketch
+        )
         self._draw = np.random.default_rng(0)
         drawn = np.random.default_rng(1)
         self._vectors = [drawn.standard_normal(width, dtype=np.float32) / np.float32(np.sqrt(width)) for _ in range(16)]
         self._answers, self._clients = answers, clients
-        if full:
-            self.play(range(clients))  # so that no row is zero
 
-    def play(self, asked: Any = None) -> None:
-        """Play a round."""
+    def play(self, asked: Any = None) -> float:
+        """Play a round, and return the seconds that the server took."""
         if asked is None:
             asked = self._draw.choice(self._clients, self._answers, replace=False).tolist()
+        begun = time.perf_counter()
         task = self.server.begin_round(asked)
-        for place, client in enumerate(task.asked):
-            self.server.submit(client, self._vectors[(place + task.number) % len(self._vectors)])
+        taken = time.perf_counter() - begun
+        for client in task.asked:
+            vector = self._vector()
+            begun = time.perf_counter()
+            self.server.submit(client, vector)
+            taken += time.perf_counter() - begun
+        begun = time.perf_counter()
         self.server.end_round()
+        return taken + time.perf_counter() - begun
+
+    def write(self, client: int) -> None:
+        """Write a client's row past the server, whose table then takes it for a row of zeros."""
+        self.server._state.cache.store.blend(client, 0.0, 1.0, self._vector())
+
+    def _vector(self) -> Any:
+        """Return a vector that no other client sends, at little cost: a random turn between two that were drawn."""
+        one, other = self._draw.choice(len(self._vectors), 2, replace=False)
+        angle = self._draw.uniform(0, 2 * np.pi)
+        return np.float32(np.cos(angle)) * self._vectors[one] + np.float32(np.sin(angle)) * self._vectors[other]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["growth", "large"])
     parser.add_argument("--toy", action="store_true")
-    parser.add_argument("--rules", nargs="*", help="which rules, for growth")
+    parser.add_argument("--rules", nargs="*", default=RULES_ASKED, choices=RULES_ASKED, help="which, for growth")
     chosen = parser.parse_args()
     if chosen.what == "growth":
-        growth(chosen.rules or GROWTH_RULES, chosen.toy)
+        growth(chosen.rules, chosen.toy)
     else:
         large(chosen.toy)
 
 
-def growth(rules: list[str], toy: bool) -> None:
+def growth(rules: Iterable[str], toy: bool) -> None:
     width, sizes, repeats = (5_000, [25, 150], 3) if toy else (119_988, [25, 250, 2500], 15)
     answers = 10
     print(f"d = {width:,}, float32, {answers} answers a round; milliseconds of a round, the least of {repeats}")
     print(f"{'rule':<20}" + "".join(f"{f'n = {n}':>12}" for n in sizes) + f"{'growth':>12}{'n grows':>10}")
     for rule in rules:
-        players = [Rounds(n, width, answers, rule) for n in sizes]
+        players = [Rounds(n, width, answers, *RULES_ASKED[rule]) for n in sizes]
+        for player, n in zip(players, sizes, strict=True):
+            player.play(range(n))  # so that no row is zero
         times: list[list[float]] = [[] for _ in sizes]
         for _ in range(repeats):  # taking turns, as other tenants of the machine come and go
             for player, taken in zip(players, times, strict=True):
                 player.play()
-                begun = time.perf_counter()
-                player.play()
-                taken.append(1e3 * (time.perf_counter() - begun))
+                taken.append(1e3 * player.play())
         least = [min(taken) for taken in times]
         line = f"{rule:<20}" + "".join(f"{one:12.2f}" for one in least)
         print(line + f"{least[-1] / least[0]:10.1f} x{sizes[-1] / sizes[0]:8.0f} x", flush=True)
@@ -94,32 +132,33 @@ def large(toy: bool) -> None:
     print(f"{'store':<12} {'rule':<16} {'rows take':>16} {'rounds a minute':>16} {'peak memory':>12}")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as place:
         for name in ("int8", "memmap"):
-            for rule in ("centered_clip", "krum"):
+            for rule in ("centered_clip", "krum, sketch", "krum"):
                 context = multiprocessing.get_context("spawn")  # a process each, for its own peak of memory
-                arguments = (name, rule, clients, width, answers, str(Path(place) / f"{name}-{rule}"), toy)
+                folder = str(Path(place) / f"{name}-{rule}")
                 with context.Pool(1) as pool:
-                    taken, rounds, peak, size = pool.apply(_large, arguments)
+                    taken, rounds, peak, size = pool.apply(_large, (name, rule, clients, width, answers, folder, toy))
+                shutil.rmtree(folder, ignore_errors=True)
                 rate = 60 * rounds / taken
-                print(f"{name:<12} {rule:<16} {size / 1e9:13.1f} GB {rate:16.1f} {peak / 1e9:9.1f} GB", flush=True)
+                print(f"{name:<12} {rule:<16} {size / 1e9:13.1f} GB {rate:16.2f} {peak / 1e9:9.1f} GB", flush=True)
 
 
 def _large(
     name: str, rule: str, clients: int, width: int, answers: int, folder: str, toy: bool
 ) -> tuple[float, int, int, int]:
     kind: StoreKind = Int8() if name == "int8" else Memmap(folder)
-    player = Rounds(clients, width, answers, rule, kind, full=False)
-    # Rows of clients that were never asked are zero and cost nothing: all are asked first, some at a time.
-    server = player.server
-    # With a table of all rows, filling them takes as long as asking them.
-    first = 1 if rule == "krum" else clients // answers
-    for start in range(0, first * answers, answers):
-        player.play(range(start, start + answers))
-    begun, rounds = time.perf_counter(), 0
-    while time.perf_counter() - begun < (0.5 if toy else 60.0) or rounds < 2:
-        player.play()
+    player = Rounds(clients, width, answers, *RULES_ASKED[rule], kind)
+    # Rows of clients that never answered are zero and take no memory: all are filled first.
+    if rule == "krum":  # whose exact table would take an hour for that
+        for client in range(clients):
+            player.write(client)
+    else:
+        for start in range(0, clients, answers):
+            player.play(range(start, start + answers))
+    taken, rounds = 0.0, 0
+    while taken < (0.5 if toy else 60.0) or rounds < 2:
+        taken += player.play()
         rounds += 1
-    taken = time.perf_counter() - begun
-    size = sum(server.store.size(clients, width, 4))
+    size = sum(player.server.store.size(clients, width, 4))
     return taken, rounds, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, size
 
 

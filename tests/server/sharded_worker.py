@@ -28,6 +28,7 @@ def server_of(shard, case):
         algorithm=case.get("algorithm", "demoa"),
         lr=0.1,
         store=Sharded(shard),
+        sketch=case.get("sketch"),
     )
 
 

@@ -25,6 +25,7 @@ CASES = [
     {"rule": "krum", "algorithm": "marina_pp"},
     {"rule": "cclip", "algorithm": "fedcm"},
     {"rule": "caf", "algorithm": "demoa"},
+    {"rule": "multi_krum", "sketch": 512},
 ]
 
 

@@ -109,5 +109,5 @@ class Aggregator:
         products = None
         if not cache.stale:  # a mean needs none, and asks for none
             used = np.flatnonzero(stored)
-            products = cache.known_products[:, used] @ stored[used]
+            products = stored[used] @ cache.known_products[used]
         return Aggregate(cache.combine(stored), weights, decision.notes, stored, products)

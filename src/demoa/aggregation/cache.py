@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from demoa.aggregation.reach import Reach
 from demoa.aggregation.running import RunningCombination
+from demoa.aggregation.scores import NearestScores
+from demoa.aggregation.sketch import Sketches
 from demoa.aggregation.stores.store import Store
 from demoa.core.types import Floats
 
@@ -24,17 +26,34 @@ class RowCache:
     for it, and a combination of many rows costs as much as the rows whose share in it has changed.
     """
 
-    def __init__(self, store: Store, *, products: Floats | None = None, stale: Iterable[int] = ()) -> None:
-        """Take a store of zero rows, or one whose products are known but for the stale rows."""
-        self.store = store
+    def __init__(
+        self,
+        store: Store,
+        *,
+        sketches: Sketches | None = None,
+        products: Floats | None = None,
+        stale: Iterable[int] = (),
+    ) -> None:
+        """Take a store of zero rows, or one whose products are known but for the stale rows.
+
+        Args:
+            store: The rows.
+            sketches: What products are computed from, if not from the rows themselves.
+            products: Those that are known, (N, N).
+            stale: The rows of which they are out of date.
+        """
+        self.store, self.sketches = store, sketches
         self._products = np.zeros((store.rows, store.rows)) if products is None else products
         self._stale = set(stale)
         self._squares, self._measured = np.zeros(store.rows), np.zeros(store.rows, bool)
         self._running = RunningCombination(store) if store.rows >= MANY else None
         self.reach = Reach(store)
+        self._scores = NearestScores()
 
     def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
         """Set row `index` to keep * row + gain * vector."""
+        if index not in self._stale:
+            self._scores.forget(index, self._products)
         self._stale.add(index)  # first: a write that is cut short leaves the row out of date, too
         if self._running is not None:
             self._running.forget(index, lambda: float(self.lengths(np.array([index]))[0]))
@@ -61,7 +80,7 @@ class RowCache:
         """Return the inner products of all rows, (N, N), after computing those that are out of date."""
         if self._stale:
             fresh = np.array(sorted(self._stale), np.intp)
-            rows = self.store.gram(fresh)
+            rows = (self.sketches or self.store).gram(fresh)
             self._products[fresh, :] = rows
             self._products[:, fresh] = rows.T
             self._stale.clear()
@@ -72,6 +91,10 @@ class RowCache:
         if self._stale.intersection(chosen.tolist()):
             self.products()
         return self._products[np.ix_(chosen, chosen)]
+
+    def nearest(self, scale: Floats, neighbours: int) -> int:
+        """Return the row, of the first n, whose n rows scale_j * row j have the least sum of nearest distances."""
+        return self._scores.least(self.products(), scale, neighbours)
 
     @property
     def known_products(self) -> Floats:
@@ -85,9 +108,12 @@ class RowCache:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what must be saved beside the store and the products."""
-        return {} if self._running is None else self._running.arrays()
+        running = {} if self._running is None else self._running.arrays()
+        return {**running, **({} if self.sketches is None else self.sketches.arrays())}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what was saved beside the store and the products."""
         if self._running is not None:
             self._running.load(arrays)
+        if self.sketches is not None:
+            self.sketches.load(arrays)

@@ -15,12 +15,12 @@ from demoa.core.types import Floats, Matrix
 def table_of(cache: RowCache, selection: Matrix, centre: int | None) -> Table:
     """Return the table of the rows selection @ rows, (m, N), and of the row that is the centre, if there is one."""
     if selection.shape[0] >= MANY and (np.diff(selection.indptr) == 1).all():
-        return ReachTable(cache, selection, centre)
+        return LazyTable(cache, selection, centre)
     return Table(selection.shape[0], _products(cache, selection, centre))
 
 
-class ReachTable(Table):
-    """A table of many rows, which looks only at those that may be out of reach.
+class LazyTable(Table):
+    """A table of many rows, which looks only at those that may matter.
 
     Which those are depends on what is still known of them, and that is not saved; what is found does not depend on it.
     """
@@ -29,6 +29,12 @@ class ReachTable(Table):
         """Take a selection that picks one stored row for each of its own."""
         super().__init__(selection.shape[0], _products(cache, selection, centre))
         self._cache, self._centre, self._selection = cache, centre, selection
+
+    def nearest(self, neighbours: int) -> int:
+        """Return the row with the least sum of squared distances to its nearest other rows."""
+        if not np.array_equal(self._selection.indices, np.arange(self.rows)):
+            return super().nearest(neighbours)
+        return self._cache.nearest(self._selection.data, neighbours)
 
     def distances_beyond(self, weights: Floats, radius: float) -> Floats:
         """Distance of each row to a combination of all points, (m,): exact where it is more than `radius`."""

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
+from demoa.aggregation.kernels.neighbours import nearest_sums
 from demoa.core.types import Floats, Matrix
 
 
@@ -62,6 +63,10 @@ class Table:
         products = self.points @ weights
         squares = self.squared_norms - 2.0 * products[: self.rows] + weights @ products
         return np.maximum(squares, 0.0)
+
+    def nearest(self, neighbours: int) -> int:
+        """Return the row with the least sum of squared distances to its nearest other rows; of several, the first."""
+        return int(np.argmin(nearest_sums(self.squared_distances, neighbours))) if self.rows > 1 else 0
 
     def distances_beyond(self, weights: Floats, radius: float) -> Floats:
         """Distance of each row to a combination of all points, (m,): exact where it is more than `radius`.

@@ -133,6 +133,7 @@ class _Parts:
             algorithm=self.algorithm,
             lr=spec.run.lr,
             store=self.store,
+            sketch=spec.aggregation.sketch,
             seed=spec.seed("mixing"),
         )
 

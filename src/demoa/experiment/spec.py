@@ -43,12 +43,16 @@ class Clients:
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How rows become one: f is the number of Byzantine clients if it is not given."""
+    """How rows become one: f is the number of Byzantine clients if it is not given.
+
+    `sketch`: compute the rows' inner products from so many numbers of each, in place of all.
+    """
 
     rule: Variant = field(default_factory=lambda: Variant("centered_clip"))
     f: int | None = None
     mixing: tuple[Variant, ...] = ()
     store: Variant = field(default_factory=lambda: Variant("dense"))
+    sketch: int | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from demoa.aggregation.aggregator import Aggregator
 from demoa.aggregation.cache import RowCache
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
+from demoa.aggregation.sketch import Sketches
 from demoa.aggregation.stores import STORES, StoreKind
 from demoa.aggregation.stores.fitting import check_fits
 from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, like
@@ -48,7 +49,9 @@ class Server:
             momentum m_i, which they update with `client_momentum`.
         norm_limit: Vectors with a longer norm are refused.
         store: Where rows are kept and in how many bytes, by name or ready made.
-        seed: What random mixings draw from.
+        sketch: Compute inner products between rows from so many numbers of each, by a random projection, in place of
+            all: squared distances are then right to a share of about sqrt(2 / sketch). None for exact ones.
+        seed: What random mixings and projections draw from. Where clients may lie, it is a secret.
 
     >>> server = Server(np.zeros(2), 3, f=1, rule="median", algorithm="demoa", lr=1.0)
     >>> task = server.begin_round()
@@ -71,6 +74,7 @@ class Server:
         momentum: str = "server",
         norm_limit: float | None = None,
         store: str | StoreKind = "dense",
+        sketch: int | None = None,
         seed: int = 0,
     ) -> None:
         """Start at round 0 with zero rows."""
@@ -91,12 +95,13 @@ class Server:
         self.store = build("store", StoreKind, STORES, store)  # type: ignore[type-abstract]
         check_fits(self.store, len(self._roster), len(parameters), np.dtype(self._gate.dtype).itemsize)
         rows = self.store.make(len(self._roster), self._optimizer.rows - len(self._roster), parameters)
+        self.sketch = None if sketch is None else whole_number("sketch", sketch, least=1)
         start = rows.adopt(parameters)
         length = float(np.sqrt(rows.squared_norm(start)))
         require(length <= LARGEST_NORM[self._gate.dtype], "parameters", "NaN, infinity or huge numbers", "finite")
         self._like = parameters[:0].detach().clone() if hasattr(parameters, "detach") else np.empty(0)
         self._state = ServerState(
-            cache=RowCache(rows),
+            cache=RowCache(rows, sketches=None if sketch is None else Sketches(rows, sketch, self.seed)),
             parameters=rows.blended(start, 1.0, 0.0, start),
             scale=np.ones(len(self._roster)),
             last_seen=np.zeros(len(self._roster), np.int64),
@@ -301,7 +306,7 @@ class Server:
             direction=None if direction is None else like(self._like, direction),
             alignment=None if step is None else self._optimizer.alignment(self._state, step.aggregate),
             accepted=tuple(current.accepted),
-            missing=tuple(name for name in self.clients if name in absent),
+            missing=tuple(sorted(absent, key=self._roster.row)),
             rejected=dict(current.rejected),
             f=None if step is None else step.f,
             weights=None if step is None else step.weights,
@@ -349,5 +354,6 @@ class Server:
             "algorithm": describe(self.algorithm),
             "momentum": self.momentum,
             "store": self.store.described(),
+            "sketch": self.sketch,
             "seed": self.seed,
         }

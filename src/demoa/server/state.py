@@ -49,7 +49,8 @@ def reseated(state: ServerState, places: list[int | None], store: Store) -> Serv
     """
     clients = len(state.scale)
     own = range(clients, state.cache.store.rows)
-    cache = RowCache(store)
+    sketches = state.cache.sketches
+    cache = RowCache(store, sketches=sketches and sketches.of(store))
     for place, before in enumerate([*places, *own]):
         if before is not None:
             cache.blend(place, 0.0, 1.0, state.cache.store.read(before))
@@ -135,7 +136,8 @@ def _checked_state(
     parameters = to_numpy(present.parameters)
     loaded = store.loaded({k.removeprefix("store."): v for k, v in arrays.items() if k.startswith("store.")})
     products = matching(arrays, "products", (rows, rows), np.dtype(np.float64))
-    cache = RowCache(loaded, products=products, stale=stale)
+    sketches = present.cache.sketches
+    cache = RowCache(loaded, sketches=sketches and sketches.of(loaded), products=products, stale=stale)
     cache.load(arrays)
     return ServerState(
         cache=cache,

@@ -35,7 +35,7 @@ class Krum(Rule):
 
     def decide(self, table: Table, f: int) -> Combination:
         """Return weight 1 on the row with the least score."""
-        return average_of([int(np.argmin(scores(table.squared_distances, f)))], table.rows)
+        return average_of([table.nearest(max(1, table.rows - f - 2))], table.rows)
 
 
 @dataclass(frozen=True)
