@@ -24,6 +24,9 @@ BLOCK = 4096
 TALL, WIDE = 4, 3
 """A tile of TALL x WIDE inner products: twelve sums fill the vector registers without spilling."""
 
+CACHED = 64
+"""Blocks of so many rows stay in the cache."""
+
 # Inside the loops below only slices are indexed, never an array plus an offset: numba lets an index count
 # from the end, and the compiler vectorizes a loop only where it can see that none does.
 
@@ -47,8 +50,11 @@ def gram(rows: NDArray[np.floating], fresh: NDArray[np.intp]) -> Floats:
     is_old = np.ones(count, bool)
     is_old[fresh] = False
     order = np.concatenate([fresh, np.flatnonzero(is_old)])
-    # A tile may stand either way: the one that fits the number of fresh rows computes less in vain.
-    standing = _up(len(fresh), TALL) * _up(count, WIDE) <= _up(len(fresh), WIDE) * _up(count, TALL)
+    # A tile may stand either way: the one that fits the number of fresh rows computes less in vain. With few fresh
+    # ones among many, these must pass under the others, so that all are fetched once.
+    standing = _up(len(fresh), TALL) * _up(count, WIDE) <= _up(len(fresh), WIDE) * _up(count, TALL) and (
+        count <= CACHED or 2 * len(fresh) > count
+    )
     tall, wide = (
         (_padded(fresh, TALL), _padded(order, WIDE))
         if standing
