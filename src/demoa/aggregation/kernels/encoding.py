@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+TO_WHOLE = 1.5 * 2.0**52
+"""A number so large that adding it rounds to whole numbers, and of two that are as near, to the even one."""
+
 
 @njit(nogil=True, cache=True)
 def encode_bfloat16(words, halves):  # pragma: no cover
@@ -15,9 +18,9 @@ def encode_bfloat16(words, halves):  # pragma: no cover
         halves[c] = (word + np.uint32(0x7FFF) + ((word >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
 def encode_int8(row, block, steps, scales):  # pragma: no cover
-    """Set steps and scales to a row of numbers, one scale per block."""
+    """Set steps and scales to a row of finite numbers, one scale per block."""
     for b in range(len(scales)):
         piece, whole = row[b * block : (b + 1) * block], steps[b * block : (b + 1) * block]
         largest = np.float32(0.0)
@@ -28,7 +31,8 @@ def encode_int8(row, block, steps, scales):  # pragma: no cover
         # Below the least float32 there is nothing to scale by.
         factor = 1.0 / np.float64(scale) if scale > 0.0 else 0.0
         for c in range(len(piece)):
-            whole[c] = np.int8(min(127.0, max(-127.0, np.rint(piece[c] * factor))))
+            exact = min(127.0, max(-127.0, piece[c] * factor))
+            whole[c] = np.int8(np.int32((exact + TO_WHOLE) - TO_WHOLE))
 
 
 @njit(nogil=True, cache=True)

@@ -81,12 +81,11 @@ def combine(rows: NDArray[np.floating], weights: Floats) -> NDArray[np.floating]
 
 
 def accumulate(rows: NDArray[np.floating], total: Floats | None, factor: float, weights: Floats) -> Floats:
-    """Return factor * total + weights @ rows, (d,) float64; rows of weight 0 are not read."""
-    out = np.empty(rows.shape[1])
-    before, kept = (out, 0.0) if total is None else (total, factor)
+    """Set total to factor * total + weights @ rows, (d,) float64, and return it; rows of weight 0 are not read."""
+    out, kept = (np.empty(rows.shape[1]), 0.0) if total is None else (total, factor)
     chosen = np.flatnonzero(weights)
     picked = np.ascontiguousarray(weights[chosen], np.float64)
-    map_chunks(len(out), lambda start, stop: _accumulate_chunk(rows, chosen, picked, start, stop, before, kept, out))
+    map_chunks(len(out), lambda start, stop: _accumulate_chunk(rows, chosen, picked, start, stop, kept, out))
     return out
 
 
@@ -197,18 +196,18 @@ def _combine_chunk(rows, chosen, weights, start, stop, out):  # pragma: no cover
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)
-def _accumulate_chunk(rows, chosen, weights, start, stop, total, factor, out):  # pragma: no cover
+def _accumulate_chunk(rows, chosen, weights, start, stop, factor, total):  # pragma: no cover
     sums = np.empty(BLOCK)
     for left in range(start, stop, BLOCK):
         right = min(left + BLOCK, stop)
         _sum_block(rows, chosen, weights, left, right, sums)
-        before, result = total[left:right], out[left:right]
+        result = total[left:right]
         if factor == 0.0:
             for c in range(right - left):
                 result[c] = sums[c]
         else:
             for c in range(right - left):
-                result[c] = factor * before[c] + sums[c]
+                result[c] = factor * result[c] + sums[c]
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)

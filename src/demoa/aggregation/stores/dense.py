@@ -50,7 +50,7 @@ class DenseStore(NumpyVectors):
         return products.combine(self._rows, weights)
 
     def accumulate(self, total: Floats | None, factor: float, weights: Floats) -> Floats:
-        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, and total stays as it is."""
+        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, total is written over."""
         return products.accumulate(self._rows, total, factor, weights)
 
     def rounded(self, total: Floats) -> NDArray[np.floating]:

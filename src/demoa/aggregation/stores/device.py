@@ -75,16 +75,16 @@ class DeviceStore:
         return self.rounded(self.accumulate(None, 0.0, weights))
 
     def accumulate(self, total: torch.Tensor | None, factor: float, weights: Floats) -> torch.Tensor:
-        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, and total stays as it is."""
+        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, total is written over."""
         chosen = np.flatnonzero(weights)
         index = torch.as_tensor(chosen, device=self._rows.device)
         row = torch.as_tensor(weights[chosen], device=self._rows.device)
         sums = torch.cat([row @ block[index].double() for block in self._blocks()])
-        return sums if total is None else factor * total + sums
+        return sums if total is None else total.mul_(factor).add_(sums)
 
     def rounded(self, total: torch.Tensor) -> torch.Tensor:
         """Return a vector of float64, (d,), in the dtype of the rows."""
-        return total.to(self._rows.dtype)
+        return total.to(self._rows.dtype, copy=True)
 
     def square(self, index: int) -> float:
         """Return the squared norm of a row."""

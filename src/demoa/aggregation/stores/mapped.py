@@ -25,6 +25,9 @@ LARGE = 1 << 30
 ENTRY = struct.Struct("<QI")
 """What stands before a row in the log: which row, and the checksum of what follows."""
 
+SAVED = "saved"
+"""The file that says that rows may be needed: without it they are those of a run that ended before it first saved."""
+
 STAMPS = np.dtype([("checksum", "<u4"), ("epoch", "<u4")])
 
 
@@ -38,6 +41,7 @@ class MappedPlanes:
     FOLDER/PLACE/PLANE.bin     the rows, one plane each; PLACE counts how often the number of rows has changed
     FOLDER/PLACE/stamps.bin    checksum and epoch of each row
     FOLDER/PLACE/log-EPOCH     rows as they were before that epoch
+    FOLDER/PLACE/saved         is there once a state may have been saved that needs these rows
     """
 
     def __init__(self, folder: Path, rows: int, planes: Mapping[str, Plane], place: int = 0) -> None:
@@ -92,6 +96,8 @@ class MappedPlanes:
         with _told(self.path):
             for file in self._files.values():
                 file.flush()
+            if self._files:
+                (self.path / SAVED).touch()
         return {"place": np.array([self._place, self._epoch if self._files else 0])}
 
     def settle(self) -> None:
@@ -121,7 +127,7 @@ class MappedPlanes:
         return found
 
     def _create(self) -> None:
-        if (self.path / "stamps.bin").exists():
+        if (self.path / SAVED).exists():
             raise StoreError(
                 f"{self.path} holds the rows of an earlier run; load its state first, or choose another folder"
             )

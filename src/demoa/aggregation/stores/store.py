@@ -56,7 +56,7 @@ class Store(Protocol):
         ...
 
     def accumulate(self, total: Any | None, factor: float, weights: Floats) -> Any:
-        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, and total stays as it is."""
+        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, total is written over."""
         ...
 
     def rounded(self, total: Any) -> Any:

@@ -114,13 +114,11 @@ class TiledStore(NumpyVectors):
         return self.rounded(self.accumulate(None, 0.0, weights))
 
     def accumulate(self, total: Floats | None, factor: float, weights: Floats) -> Floats:
-        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, and total stays as it is."""
+        """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, total is written over."""
         chosen = np.flatnonzero(weights)
-
-        def add(tile: DenseStore, start: int, stop: int) -> Floats:
-            return tile.accumulate(None if total is None else total[start:stop], factor, weights[chosen])
-
-        return np.concatenate(self._tiles(chosen, add))
+        out, kept = (np.empty(self.width), 0.0) if total is None else (total, factor)
+        self._tiles(chosen, lambda tile, start, stop: tile.accumulate(out[start:stop], kept, weights[chosen]))
+        return out
 
     def rounded(self, total: Floats) -> NDArray[np.floating]:
         """Return a vector of float64, (d,), in the dtype of the rows."""
