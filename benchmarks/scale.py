@@ -3,6 +3,8 @@
     python benchmarks/scale.py growth     round time at n = 25, 250, 2,500 clients of which 10 answer, for each rule
     python benchmarks/scale.py large      n = 10,000 clients of 1,199,882 parameters, 100 a round: int8 in memory, and
                                           float32 in files (50 GB); rounds per minute and peak memory
+    python benchmarks/scale.py outlook    what a number of a fresh row, a client and a pair of rows cost, and what that
+                                          makes for up to a million clients of up to a billion parameters
     ... --toy                             small, in seconds
 
 A round is begin_round, the answers that are submitted, and end_round. Its time is the least of several, its growth a
@@ -43,6 +45,9 @@ RULES_ASKED = {
     "meamed": ("meamed", None),
 }
 """What is measured, by what it is called: a rule, and the size of the sketches that its table comes from."""
+
+
+LARGE_STORES = ("int8", "memmap")
 
 
 class Rounds:
@@ -97,14 +102,17 @@ class Rounds:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["growth", "large"])
+    parser.add_argument("what", choices=["growth", "large", "outlook"])
     parser.add_argument("--toy", action="store_true")
     parser.add_argument("--rules", nargs="*", default=RULES_ASKED, choices=RULES_ASKED, help="which, for growth")
+    parser.add_argument("--stores", nargs="*", default=LARGE_STORES, choices=LARGE_STORES, help="which, for large")
     chosen = parser.parse_args()
     if chosen.what == "growth":
         growth(chosen.rules, chosen.toy)
+    elif chosen.what == "large":
+        large(chosen.stores, chosen.toy)
     else:
-        large(chosen.toy)
+        outlook(chosen.toy)
 
 
 def growth(rules: Iterable[str], toy: bool) -> None:
@@ -126,12 +134,12 @@ def growth(rules: Iterable[str], toy: bool) -> None:
         print(line + f"{least[-1] / least[0]:10.1f} x{sizes[-1] / sizes[0]:8.0f} x", flush=True)
 
 
-def large(toy: bool) -> None:
+def large(stores: Iterable[str], toy: bool) -> None:
     clients, width, answers = (200, 20_000, 10) if toy else (10_000, 1_199_882, 100)
     print(f"n = {clients:,}, d = {width:,}, {answers} answers a round")
     print(f"{'store':<12} {'rule':<16} {'rows take':>16} {'rounds a minute':>16} {'peak memory':>12}")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as place:
-        for name in ("int8", "memmap"):
+        for name in stores:
             for rule in ("centered_clip", "krum, sketch", "krum"):
                 context = multiprocessing.get_context("spawn")  # a process each, for its own peak of memory
                 folder = str(Path(place) / f"{name}-{rule}")
@@ -160,6 +168,42 @@ def _large(
         rounds += 1
     size = sum(player.server.store.size(clients, width, 4))
     return taken, rounds, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, size
+
+
+def outlook(toy: bool) -> None:
+    answers, wide, many, some = (10, 20_000, 1_000, 300) if toy else (100, 1_199_882, 1_000_000, 4_000)
+    number = _least(Rounds(10 * answers, wide, answers, "centered_clip", store="int8")) / (answers * wide)
+    client = _least(Rounds(many, 64, answers, "centered_clip", store="int8")) / many
+    few, more = (_least(Rounds(n, 1_000, answers, "krum", SKETCH, "int8")) for n in (some // 4, some))
+    pair = (more - few) / (answers * (some - some // 4))
+    print(f"a number of a fresh row: {1e9 * number:.2f} ns; a client that is there: {1e9 * client:.1f} ns; ", end="")
+    print(f"a pair of a fresh row and another, in sketches of {SKETCH}: {1e9 * pair:.0f} ns")
+    print(f"\nint8, {answers} answers a round\n")
+    print(
+        "| n | d | rows | traffic | centered_clip | krum, sketch: table | and a round |\n|--:|--:|--:|--:|--:|--:|--:|"
+    )
+    for clients in (10_000, 100_000, 1_000_000):
+        for width in (10**6, 10**7, 10**8, 10**9):
+            rows = Int8().size(clients, width, 4).memory
+            clipped = number * answers * width + client * clients
+            print(
+                f"| {clients:,} | {width:,} | {_bytes(rows)} | {_bytes(8 * answers * width)} | {clipped:,.1f} s "
+                f"| {_bytes(8 * clients * (clients + SKETCH))} | {clipped + pair * answers * clients:,.1f} s |"
+            )
+
+
+def _least(player: Rounds, repeats: int = 7) -> float:
+    """Return the least time of a round, after some that fill rows."""
+    for _ in range(12):
+        player.play()
+    return min(player.play() for _ in range(repeats))
+
+
+def _bytes(number: float) -> str:
+    for unit, factor in (("PB", 1e15), ("TB", 1e12)):
+        if number >= factor:
+            return f"{number / factor:,.1f} {unit}"
+    return f"{number / 1e9:,.1f} GB"
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def test_scripts_are_executable(script):
     assert os.access(ROOT / "scripts" / script, os.X_OK)
 
 
-@pytest.mark.parametrize("what", ["growth", "large"])
+@pytest.mark.parametrize("what", ["growth", "large", "outlook"])
 def test_the_benchmark_of_many_clients_runs(what):
     found = command("benchmarks/scale.py", what, "--toy")
     assert found.returncode == 0, found.stderr

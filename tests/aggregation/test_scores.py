@@ -75,7 +75,8 @@ def test_what_was_known_makes_no_difference():
     """A cache that has followed all rounds finds, to the bit, what one finds that begins now."""
     for cache, scale, m in play(50, lambda number, draw: 0.93, seed=3):
         found = cache.nearest(scale, m)
-        again = RowCache(cache.store, products=cache.products().copy())
+        again = RowCache(cache.store)
+        again.load({"products": cache.products().copy()})
         assert again.nearest(scale, m) == found
 
 

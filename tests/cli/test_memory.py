@@ -58,3 +58,32 @@ def test_rows_that_do_not_fit_are_refused_with_a_store_that_would(monkeypatch, t
     monkeypatch.setattr(fitting, "free_disk", lambda folder: 10)
     with pytest.raises(demoa.ConfigError, match="on the disk of"):
         demoa.Server(start, 10, f=1, rule="krum", store=demoa.stores.Memmap(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("rule", "mixing", "needed"),
+    [
+        ("krum", (), True),
+        ("geometric_median", (), True),
+        ("mean", (), False),
+        ("median", "bucketing", False),
+        ("centered_clip", (), False),
+        ("centered_clip", "bucketing", True),
+        ("median", "nnm", True),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused_at_the_start_where_it_is_needed(rule, mixing, needed, monkeypatch):
+    monkeypatch.setattr(fitting, "free_memory", lambda: 400_000)
+
+    def server():
+        algorithm = demoa.algorithms.Demoa(p=0.1, full_first_round=False)
+        return demoa.Server(np.zeros(5), 300, f=0, rule=rule, mixing=mixing, algorithm=algorithm)
+
+    if needed:
+        with pytest.raises(demoa.ConfigError, match=r"the inner products of 30[01] rows take .*; use mean"):
+            server()
+        return
+    made = server()
+    made.begin_round([1, 2])
+    made.submit(1, np.ones(5))
+    made.end_round()  # and asks for none later

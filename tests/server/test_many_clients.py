@@ -126,3 +126,9 @@ def test_what_was_known_of_rows_is_not_needed_to_go_on_bit_for_bit(tau, store, t
     again.load(tmp_path / "state")
     played(40, "cclip", server=again, loud=loud)
     np.testing.assert_array_equal(again.parameters, straight.parameters)
+
+
+@pytest.mark.parametrize(("rule", "table"), [("cclip", False), ("krum", True)])
+def test_a_saved_state_holds_a_table_only_where_one_was_asked_for(rule, table, tmp_path):
+    played(5, rule)[0].save(tmp_path / "state")
+    assert ((tmp_path / "state").stat().st_size > 8 * N * N + 4 * N * D) == table

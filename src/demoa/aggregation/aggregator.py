@@ -65,6 +65,12 @@ class Aggregator:
             rows = step.rows_out(rows)
         return min(most, self.rule.tolerance(rows))
 
+    @property
+    def looks_at_table(self) -> bool:
+        """Whether the inner products of all rows are needed; centered clipping needs them of rows that are mixed."""
+        parts = (self.rule, *self.mixing)
+        return any(part.looks_at_table for part in parts) or bool(self.mixing and self.rule.uses_centre)
+
     def check(self, rows: int) -> None:
         """Raise ToleranceError or ConfigError if the parts cannot stand f faulty rows out of so many."""
         parts = [*(type(step).__name__ for step in self.mixing), type(self.rule).__name__]
@@ -107,7 +113,7 @@ class Aggregator:
         if centre is not None:
             stored[centre] += decision.centre
         products = None
-        if not cache.stale:  # a mean needs none, and asks for none
+        if (known := cache.known_products) is not None:  # a mean needs none, and asks for none
             used = np.flatnonzero(stored)
-            products = stored[used] @ cache.known_products[used]
+            products = stored[used] @ known[used]
         return Aggregate(cache.combine(stored), weights, decision.notes, stored, products)

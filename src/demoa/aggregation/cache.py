@@ -12,6 +12,7 @@ from demoa.aggregation.reach import Reach
 from demoa.aggregation.running import RunningCombination
 from demoa.aggregation.scores import NearestScores
 from demoa.aggregation.sketch import Sketches
+from demoa.aggregation.stores.fitting import check_table_fits
 from demoa.aggregation.stores.store import Store
 from demoa.core.types import Floats
 
@@ -26,33 +27,26 @@ class RowCache:
     for it, and a combination of many rows costs as much as the rows whose share in it has changed.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        sketches: Sketches | None = None,
-        products: Floats | None = None,
-        stale: Iterable[int] = (),
-    ) -> None:
-        """Take a store of zero rows, or one whose products are known but for the stale rows.
+    def __init__(self, store: Store, *, sketches: Sketches | None = None, stale: Iterable[int] = ()) -> None:
+        """Take a store in which all rows are zero but the stale ones, or of which more is loaded next.
 
         Args:
             store: The rows.
-            sketches: What products are computed from, if not from the rows themselves.
-            products: Those that are known, (N, N).
-            stale: The rows of which they are out of date.
+            sketches: What inner products are computed from, if not from the rows themselves.
+            stale: The rows whose products are not known.
         """
         self.store, self.sketches = store, sketches
-        self._products = np.zeros((store.rows, store.rows)) if products is None else products
+        self._products: Floats | None = None
         self._stale = set(stale)
-        self._squares, self._measured = np.zeros(store.rows), np.zeros(store.rows, bool)
+        self._squares, self._measured = np.zeros(store.rows), np.ones(store.rows, bool)
+        self._measured[list(self._stale)] = False
         self._running = RunningCombination(store) if store.rows >= MANY else None
         self.reach = Reach(store)
         self._scores = NearestScores()
 
     def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
         """Set row `index` to keep * row + gain * vector."""
-        if index not in self._stale:
+        if self._products is not None and index not in self._stale:
             self._scores.forget(index, self._products)
         self._stale.add(index)  # first: a write that is cut short leaves the row out of date, too
         if self._running is not None:
@@ -78,6 +72,9 @@ class RowCache:
 
     def products(self) -> Floats:
         """Return the inner products of all rows, (N, N), after computing those that are out of date."""
+        if self._products is None:
+            check_table_fits(self.store.rows)
+            self._products = np.zeros((self.store.rows, self.store.rows))
         if self._stale:
             fresh = np.array(sorted(self._stale), np.intp)
             rows = (self.sketches or self.store).gram(fresh)
@@ -88,8 +85,8 @@ class RowCache:
 
     def products_of(self, chosen: NDArray[np.intp]) -> Floats:
         """Return the inner products of some rows, (k, k); only what is out of date among them costs anything."""
-        if self._stale.intersection(chosen.tolist()):
-            self.products()
+        if self._products is None or self._stale.intersection(chosen.tolist()):
+            return self.products()[np.ix_(chosen, chosen)]
         return self._products[np.ix_(chosen, chosen)]
 
     def nearest(self, scale: Floats, neighbours: int) -> int:
@@ -97,9 +94,14 @@ class RowCache:
         return self._scores.least(self.products(), scale, neighbours)
 
     @property
-    def known_products(self) -> Floats:
-        """The inner products as they are known now, (N, N): those of the stale rows are out of date."""
-        return self._products
+    def known_products(self) -> Floats | None:
+        """The inner products of all rows, (N, N), where they are up to date."""
+        return None if self._stale else self._products
+
+    @property
+    def has_table(self) -> bool:
+        """Whether inner products have been asked for."""
+        return self._products is not None
 
     @property
     def stale(self) -> list[int]:
@@ -107,12 +109,16 @@ class RowCache:
         return sorted(self._stale)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what must be saved beside the store and the products."""
+        """Return what must be saved beside the store."""
         running = {} if self._running is None else self._running.arrays()
-        return {**running, **({} if self.sketches is None else self.sketches.arrays())}
+        sketches = {} if self.sketches is None else self.sketches.arrays()
+        return {**running, **sketches, **({} if self._products is None else {"products": self._products})}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what was saved beside the store and the products."""
+        """Take over what was saved beside the store."""
+        self._measured[:] = False
+        if "products" in arrays:
+            self._products = arrays["products"]
         if self._running is not None:
             self._running.load(arrays)
         if self.sketches is not None:

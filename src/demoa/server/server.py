@@ -16,7 +16,7 @@ from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
 from demoa.aggregation.sketch import Sketches
 from demoa.aggregation.stores import STORES, StoreKind
-from demoa.aggregation.stores.fitting import check_fits
+from demoa.aggregation.stores.fitting import check_fits, check_table_fits
 from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, like
 from demoa.core.checks import positive, require, share, shares, whole_number
 from demoa.core.errors import ConfigError, RoundError, UpdateRejected
@@ -94,6 +94,8 @@ class Server:
         )
         self.store = build("store", StoreKind, STORES, store)  # type: ignore[type-abstract]
         check_fits(self.store, len(self._roster), len(parameters), np.dtype(self._gate.dtype).itemsize)
+        if self.aggregator.looks_at_table:
+            check_table_fits(self._optimizer.rows)
         rows = self.store.make(len(self._roster), self._optimizer.rows - len(self._roster), parameters)
         self.sketch = None if sketch is None else whole_number("sketch", sketch, least=1)
         start = rows.adopt(parameters)

@@ -79,7 +79,6 @@ def save_state(path: str | os.PathLike[str], state: ServerState, made_with: dict
         "parameters": to_numpy(state.parameters),
         "scale": state.scale,
         "last_seen": state.last_seen,
-        "products": state.cache.known_products,
         **state.cache.arrays(),
         **{f"store.{name}": array for name, array in state.cache.store.arrays().items()},
     }
@@ -87,6 +86,7 @@ def save_state(path: str | os.PathLike[str], state: ServerState, made_with: dict
         "round": state.round,
         "last_lr": state.last_lr,
         "stale": state.cache.stale,
+        "table": state.cache.has_table,
         "made_with": made_with,
     }
     shard = state.cache.store.shard
@@ -132,12 +132,13 @@ def _checked_state(
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise ValueError("an array that is not finite")
     store = present.cache.store
-    rows, clients = store.rows, present.scale.shape
+    clients = present.scale.shape
     parameters = to_numpy(present.parameters)
     loaded = store.loaded({k.removeprefix("store."): v for k, v in arrays.items() if k.startswith("store.")})
-    products = matching(arrays, "products", (rows, rows), np.dtype(np.float64))
+    if header.get("table", True):
+        matching(arrays, "products", (store.rows, store.rows), np.dtype(np.float64))
     sketches = present.cache.sketches
-    cache = RowCache(loaded, sketches=sketches and sketches.of(loaded), products=products, stale=stale)
+    cache = RowCache(loaded, sketches=sketches and sketches.of(loaded), stale=stale)
     cache.load(arrays)
     return ServerState(
         cache=cache,

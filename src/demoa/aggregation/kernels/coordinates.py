@@ -160,18 +160,24 @@ def _chunk(rows, ends, source, values, steps, low, high, keep, block, start, sto
 def _selecting_chunk(rows, ends, source, values, low, high, keep, start, stop, out):  # pragma: no cover
     # Each row is on pages of its own: so many columns of it are read at once that looking the page up is worth it.
     count = len(ends) - 1
-    wide = np.zeros((count, max(LANES, PAGED_NUMBERS // count // LANES * LANES)), rows.dtype)
-    mixed = np.empty((count, LANES), rows.dtype)
-    for left in range(start, stop, wide.shape[1]):
-        right = min(left + wide.shape[1], stop)
-        _fill(rows, ends, source, values, left, right, wide)
-        for c in range(0, right - left, LANES):
-            used = min(LANES, right - left - c)
-            mixed[:] = wide[:, c : c + LANES]
-            if keep == 0:
-                rank_mean_block(mixed, low, high, used, out[left + c : left + c + used])
-            else:
-                near_median_block(mixed, keep, used, out[left + c : left + c + used])
+    blocks = np.zeros((max(1, PAGED_NUMBERS // count // LANES), count, LANES), rows.dtype)
+    width = len(blocks) * LANES
+    wire = np.zeros((1, width), rows.dtype)
+    for left in range(start, stop, width):
+        right = min(left + width, stop)
+        for r in range(count):
+            _fill(rows, ends[r : r + 2], source, values, left, right, wire)
+            for b in range(len(blocks)):
+                piece, target = wire[0, b * LANES : (b + 1) * LANES], blocks[b, r]
+                for c in range(LANES):
+                    target[c] = piece[c]
+        for b in range(len(blocks)):
+            first = left + b * LANES
+            used = min(LANES, right - first)
+            if used > 0 and keep == 0:
+                rank_mean_block(blocks[b], low, high, used, out[first : first + used])
+            elif used > 0:
+                near_median_block(blocks[b], keep, used, out[first : first + used])
 
 
 @njit(nogil=True, fastmath=NO_NAN, cache=True)

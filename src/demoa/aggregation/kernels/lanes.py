@@ -20,6 +20,7 @@ LANES = 32
 
 SHORT = ir.IntType(16)
 SHORTS = ir.VectorType(SHORT, LANES)
+MASK = ir.IntType(LANES)
 DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 
 
@@ -51,6 +52,11 @@ class _Emitter:
     def store(self, value: Any, place: int, row: Any = None) -> None:
         """Write a row of an array."""
         self.builder.store(value, self._at(place, row, value.type), align=2)
+
+    def store_one(self, value: Any, place: int, row: Any) -> None:
+        """Write one number of an array, (m,)."""
+        pointer = self.builder.gep(self._arrays[place].data, [row])  # type: ignore[union-attr]
+        self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=2)
 
     def _at(self, place: int, row: Any, kind: ir.VectorType | None) -> Any:
         pointer = self._arrays[place].data  # type: ignore[union-attr]
@@ -122,6 +128,53 @@ def bisect_keys(typing_context, keys, rank, found, below):  # pragma: no cover
         return context.get_dummy_value()
 
     return types.void(keys, rank, found, below), emit
+
+
+@intrinsic
+def mark_keys(typing_context, keys, wanted, marks):  # pragma: no cover
+    """Set marks, (m,), to one bit per column: whether its key in that row is the wanted one."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        sought = code.load(1)
+
+        def step(row, _):
+            code.store_one(builder.bitcast(builder.icmp_unsigned("==", code.load(0, row), sought), MASK), 2, row)
+            return []
+
+        code.over_rows(code.rows(0), [], step)
+        return context.get_dummy_value()
+
+    return types.void(keys, wanted, marks), emit
+
+
+@intrinsic
+def first_bit(typing_context, mark):  # pragma: no cover
+    """Return the place of the lowest bit that is set."""
+
+    def emit(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return mark(mark), emit
+
+
+@intrinsic
+def least_above(typing_context, mixed, keys, first, found):  # pragma: no cover
+    """Set found, per column, to the least of the numbers whose keys are above the first."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        low, most = code.load(2), code.spread(float("inf"), code.vector(0))
+
+        def step(row, state):
+            number = builder.select(builder.icmp_unsigned(">", code.load(1, row), low), code.load(0, row), most)
+            return [builder.select(builder.fcmp_ordered("<", number, state[0]), number, state[0])]
+
+        (least,) = code.over_rows(code.rows(0), [most], step)
+        code.store(least, 3)
+        return context.get_dummy_value()
+
+    return types.void(mixed, keys, first, found), emit
 
 
 @intrinsic

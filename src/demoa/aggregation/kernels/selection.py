@@ -13,6 +13,9 @@ from demoa.aggregation.kernels.lanes import (
     LANES,
     bisect_keys,
     distances_from,
+    first_bit,
+    least_above,
+    mark_keys,
     sum_between,
     sum_nearer,
     upper_keys,
@@ -25,13 +28,8 @@ def rank_mean_block(mixed, low, high, used, result):  # pragma: no cover
     keys = np.empty((len(mixed), LANES), np.uint16)
     upper_keys(mixed, keys)
     first, below = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
-    last, under = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
     bisect_keys(keys, low, first, below)
-    if high > low:
-        bisect_keys(keys, high, last, under)
     sums = np.zeros(LANES)
-    if high > low + 1:
-        sum_between(mixed, keys, first, last, sums)
     found, sizes = np.empty((LANES, len(mixed)), mixed.dtype), np.zeros(LANES, np.int64)
     _gather(mixed, keys, first, found, sizes)
     for c in range(used):
@@ -40,16 +38,32 @@ def rank_mean_block(mixed, low, high, used, result):  # pragma: no cover
         start = low - np.int64(below[c])
         for rank in range(start, min(len(inside), start + high - low + 1)):
             sums[c] += inside[rank]
-    if high > low:
-        sizes[:] = 0
-        _gather(mixed, keys, last, found, sizes)
+    if high == low + 1:
+        following = np.empty(LANES, mixed.dtype)
+        least_above(mixed, keys, first, following)
         for c in range(used):
-            if last[c] != first[c]:
-                inside = np.sort(found[c, : sizes[c]])
-                for rank in range(high + 1 - np.int64(under[c])):
-                    sums[c] += inside[rank]
+            if high - np.int64(below[c]) >= sizes[c]:
+                sums[c] += following[c]
+    elif high > low:
+        _add_up_to(mixed, keys, first, high, used, found, sums)
     for c in range(used):
         result[c] = sums[c] / (high - low + 1)
+
+
+@njit(nogil=True, cache=True)
+def _add_up_to(mixed, keys, first, high, used, found, sums):  # pragma: no cover
+    """Add to sums, per column, the numbers whose keys are above the first, up to rank high."""
+    last, under = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
+    bisect_keys(keys, high, last, under)
+    between, sizes = np.empty(LANES), np.zeros(LANES, np.int64)
+    sum_between(mixed, keys, first, last, between)
+    _gather(mixed, keys, last, found, sizes)
+    for c in range(used):
+        if last[c] != first[c]:
+            sums[c] += between[c]
+            inside = np.sort(found[c, : sizes[c]])
+            for rank in range(high + 1 - np.int64(under[c])):
+                sums[c] += inside[rank]
 
 
 @njit(nogil=True, cache=True)
@@ -82,9 +96,12 @@ def near_median_block(mixed, keep, used, result):  # pragma: no cover
 @njit(nogil=True, cache=True)
 def _gather(mixed, keys, wanted, found, sizes):  # pragma: no cover
     """Collect, per column, the numbers whose key is the wanted one: found, (LANES, m), and how many there are."""
+    marks = np.empty(len(mixed), np.uint32)
+    mark_keys(keys, wanted, marks)
     for r in range(len(mixed)):
-        row, key = mixed[r], keys[r]
-        for c in range(LANES):
-            if key[c] == wanted[c]:
-                found[c, sizes[c]] = row[c]
-                sizes[c] += 1
+        mark = marks[r]
+        while mark != 0:
+            c = first_bit(mark)
+            found[c, sizes[c]] = mixed[r, c]
+            sizes[c] += 1
+            mark &= mark - np.uint32(1)

@@ -28,6 +28,7 @@ class Bucketing(Mixing):
     """
 
     keeps_rows: ClassVar[bool] = False
+    looks_at_table: ClassVar[bool] = False
 
     size: int = 2
 

@@ -21,6 +21,9 @@ class Mixing(ABC):
     keeps_rows: ClassVar[bool] = True
     """Whether row i that comes out still stands for client i."""
 
+    looks_at_table: ClassVar[bool] = True
+    """Whether it needs the inner products of all rows."""
+
     def rows_out(self, rows: int) -> int:
         """Return how many rows come out of `rows`."""
         return rows

@@ -32,6 +32,7 @@ class CenteredClip(Rule):
     """
 
     uses_centre: ClassVar[bool] = True
+    looks_at_table: ClassVar[bool] = False  # of many rows, only at those that may be clipped
 
     tau: float = 10.0
     steps: int = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ class Mean(Rule):
     >>> demoa.aggregate(np.array([[1.0, 2.0], [3.0, 6.0]]), "mean", f=0).tolist()
     [2.0, 4.0]
     """
+
+    looks_at_table: ClassVar[bool] = False
 
     def tolerance(self, rows: int) -> int:
         """Return 0: there is no protection."""

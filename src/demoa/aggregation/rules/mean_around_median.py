@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ class MeanAroundMedian(Rule):
 
     Reference: Xie, Koyejo, Gupta, 2018 (generalized Byzantine-tolerant SGD).
     """
+
+    looks_at_table: ClassVar[bool] = False
 
     def tolerance(self, rows: int) -> int:
         """Return the largest minority."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from demoa.aggregation.decision import RankMean
 from demoa.aggregation.rules.rule import Rule, minority
@@ -19,6 +20,8 @@ class Median(Rule):
 
     Reference: Yin, Chen, Ramchandran, Bartlett, ICML 2018.
     """
+
+    looks_at_table: ClassVar[bool] = False
 
     def tolerance(self, rows: int) -> int:
         """Return the largest minority."""

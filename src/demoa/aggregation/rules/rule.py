@@ -22,6 +22,9 @@ class Rule(ABC):
     names_a_row: ClassVar[bool] = False
     """Whether an option points at one row, so that every client must keep its place among the rows."""
 
+    looks_at_table: ClassVar[bool] = True
+    """Whether it needs the inner products of all rows. A rule that does not can stand far more clients."""
+
     def check(self, rows: int, f: int) -> None:  # noqa: B027
         """Raise ConfigError if the options do not fit that many rows, or the work would never end."""
 

@@ -62,6 +62,16 @@ def free_disk(folder: str | Path) -> int:
     return shutil.disk_usage(place).free
 
 
+def check_table_fits(rows: int) -> None:
+    """Raise ConfigError if there is no room for the inner products of so many rows."""
+    needed, memory = 8 * rows * rows, free_memory()
+    if memory is not None and needed > memory:
+        raise ConfigError(
+            f"the inner products of {rows:,} rows take {needed / 1e9:.1f} GB of memory, and {memory / 1e9:.1f} GB are "
+            "free; use mean, centered_clip, median, trimmed_mean or meamed, which need none, or fewer clients"
+        )
+
+
 def check_fits(kind: StoreKind, clients: int, width: int, itemsize: int) -> None:
     """Raise ConfigError if the rows cannot be kept here, and name a kind of store that could."""
     needed, memory = kind.size(clients, width, itemsize), free_memory()

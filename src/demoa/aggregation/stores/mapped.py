@@ -23,7 +23,8 @@ LARGE = 1 << 30
 """From so many bytes on, pages that were read are let go of after a pass over all rows."""
 
 ENTRY = struct.Struct("<QI")
-"""What stands before a row in the log: which row, and the checksum of what follows."""
+"""What stands before a row in the log: which row, and the checksum of what follows. Rows of epoch 0 are zeros, and
+nothing follows."""
 
 SAVED = "saved"
 """The file that says that rows may be needed: without it they are those of a run that ended before it first saved."""
@@ -74,7 +75,7 @@ class MappedPlanes:
         if not self._files:
             self._create()
         if index not in self._logged:
-            content = self._row(index)
+            content = self._row(index) if self._stamps[index]["epoch"] else b""
             head = ENTRY.pack(index, zlib.crc32(content)) + bytes(self._stamps[index].tobytes())
             with _told(self.path):
                 os.write(self._log, head + content)
@@ -168,15 +169,17 @@ class MappedPlanes:
         with path.open("rb") as file:
             while len(head := file.read(ENTRY.size + STAMPS.itemsize)) == ENTRY.size + STAMPS.itemsize:
                 index, checksum = ENTRY.unpack(head[: ENTRY.size])
-                content = file.read(size)
-                if len(content) < size or zlib.crc32(content) != checksum or index >= self._rows:
+                stamp = np.frombuffer(head[ENTRY.size :], STAMPS)[0]
+                expected = size if stamp["epoch"] else 0
+                content = file.read(expected)
+                if len(content) < expected or zlib.crc32(content) != checksum or index >= self._rows:
                     break  # the log was torn here, and so this row was not touched yet
                 start = 0
                 for name, plane in self._kinds.items():
                     stop = start + plane.columns * plane.dtype.itemsize
-                    self._files[name][index] = np.frombuffer(content[start:stop], plane.dtype)
+                    self._files[name][index] = np.frombuffer(content[start:stop], plane.dtype) if content else 0
                     start = stop
-                self._stamps[index] = np.frombuffer(head[ENTRY.size :], STAMPS)[0]
+                self._stamps[index] = stamp
 
     def _drop_torn(self) -> None:
         """Set rows to zero that are not what was written."""
