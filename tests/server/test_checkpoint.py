@@ -249,7 +249,7 @@ def test_the_step_size_may_change_on_the_way(tmp_path):
 
 def test_no_pickle_is_needed_to_read_a_state(tmp_path):
     arrays = load_file(saved(tmp_path))
-    assert {array.dtype.kind for array in arrays.values()} <= {"f", "i"}
+    assert {array.dtype.kind for array in arrays.values()} <= {"f", "i", "u"}
 
 
 SAVER = """

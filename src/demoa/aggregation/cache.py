@@ -38,6 +38,8 @@ class RowCache:
         self.store, self.sketches = store, sketches
         self._products: Floats | None = None
         self._stale = set(stale)
+        self._written = np.zeros(store.rows, bool)
+        self._written[list(self._stale)] = True
         self._squares, self._measured = np.zeros(store.rows), np.ones(store.rows, bool)
         self._measured[list(self._stale)] = False
         self._running = RunningCombination(store) if store.rows >= MANY else None
@@ -52,12 +54,16 @@ class RowCache:
         if self._running is not None:
             self._running.forget(index, lambda: float(self.lengths(np.array([index]))[0]))
         self._measured[index] = False
+        self._written[index] = True
         self.reach.forget(index)
         self.store.blend(index, keep, gain, vector)
 
     def combine(self, weights: Floats) -> Any:
-        """Return weights @ rows, (d,)."""
-        return self.store.combine(weights) if self._running is None else self._running.combine(weights, self.lengths)
+        """Return weights @ rows, (d,); rows that were never written are zero, and not read."""
+        needed = np.where(self._written, weights, 0.0)
+        if self._running is None:
+            return self.store.combine(needed)
+        return self._running.combine(needed, int(np.count_nonzero(self._written)), self.lengths)
 
     def squares(self, chosen: NDArray[np.intp]) -> Floats:
         """Return the squared norms of some rows, (k,)."""
@@ -112,11 +118,13 @@ class RowCache:
         """Return what must be saved beside the store."""
         running = {} if self._running is None else self._running.arrays()
         sketches = {} if self.sketches is None else self.sketches.arrays()
-        return {**running, **sketches, **({} if self._products is None else {"products": self._products})}
+        written = {"written": self._written.astype(np.uint8)}
+        return {**written, **running, **sketches, **({} if self._products is None else {"products": self._products})}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what was saved beside the store."""
         self._measured[:] = False
+        self._written = np.asarray(arrays.get("written", np.ones(self.store.rows)), bool).copy()
         if "products" in arrays:
             self._products = arrays["products"]
         if self._running is not None:

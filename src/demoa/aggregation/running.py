@@ -52,8 +52,8 @@ class RunningCombination:
         self._weights[index] = 0.0
         self._changes += 1
 
-    def combine(self, weights: Floats, lengths: Callable[[NDArray[np.intp]], Floats]) -> Any:
-        """Return weights @ rows, (d,); `lengths` gives the norms of some rows."""
+    def combine(self, weights: Floats, rows: int, lengths: Callable[[NDArray[np.intp]], Floats]) -> Any:
+        """Return weights @ rows, (d,), of which so many are not zero; `lengths` gives the norms of some."""
         used = np.count_nonzero(weights)
         if self._total is not None:
             factor = self._factor(weights)
@@ -63,7 +63,7 @@ class RunningCombination:
             longest = float((np.abs(rest[changed]) * lengths(changed)).max(initial=0.0))
             if 2 * len(changed) < used and self._changes < self._often and longest <= LARGE * self._length:
                 return self._keep(factor, rest)
-        if 2 * used < len(weights):
+        if 2 * used < rows:
             return self._store.combine(weights)
         self._total, self._weights, self._changes = None, np.zeros(len(weights)), 0
         return self._keep(0.0, weights)

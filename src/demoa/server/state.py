@@ -135,6 +135,8 @@ def _checked_state(
     clients = present.scale.shape
     parameters = to_numpy(present.parameters)
     loaded = store.loaded({k.removeprefix("store."): v for k, v in arrays.items() if k.startswith("store.")})
+    if "written" in arrays:
+        matching(arrays, "written", (store.rows,), np.dtype(np.uint8))
     if header.get("table", True):
         matching(arrays, "products", (store.rows, store.rows), np.dtype(np.float64))
     sketches = present.cache.sketches

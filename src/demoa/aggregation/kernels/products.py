@@ -189,7 +189,8 @@ def _combine_chunk(rows, chosen, weights, start, stop, out):  # pragma: no cover
     sums = np.empty(BLOCK)
     for left in range(start, stop, BLOCK):
         right = min(left + BLOCK, stop)
-        _sum_block(rows, chosen, weights, left, right, sums)
+        sums[:] = 0.0
+        _add_block(rows, chosen, weights, left, right, sums)
         result = out[left:right]
         for c in range(right - left):
             result[c] = sums[c]
@@ -200,14 +201,16 @@ def _accumulate_chunk(rows, chosen, weights, start, stop, factor, total):  # pra
     sums = np.empty(BLOCK)
     for left in range(start, stop, BLOCK):
         right = min(left + BLOCK, stop)
-        _sum_block(rows, chosen, weights, left, right, sums)
         result = total[left:right]
+        # Begun with what is there, so that rows may come a multiple of four at a time, to the same bits.
         if factor == 0.0:
-            for c in range(right - left):
-                result[c] = sums[c]
+            sums[:] = 0.0
         else:
             for c in range(right - left):
-                result[c] = factor * result[c] + sums[c]
+                sums[c] = factor * result[c]
+        _add_block(rows, chosen, weights, left, right, sums)
+        for c in range(right - left):
+            result[c] = sums[c]
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)
@@ -216,7 +219,8 @@ def _distance_chunk(rows, chosen, weights, start, stop, vector):  # pragma: no c
     total = 0.0
     for left in range(start, stop, BLOCK):
         right = min(left + BLOCK, stop)
-        _sum_block(rows, chosen, weights, left, right, sums)
+        sums[:] = 0.0
+        _add_block(rows, chosen, weights, left, right, sums)
         other = vector[left:right]
         for c in range(right - left):
             away = sums[c] - other[c]
@@ -225,10 +229,9 @@ def _distance_chunk(rows, chosen, weights, start, stop, vector):  # pragma: no c
 
 
 @njit(nogil=True, fastmath=SUMS, cache=True)
-def _sum_block(rows, chosen, weights, left, right, sums):  # pragma: no cover
-    """Set the first entries of sums to the combination of rows, columns left..right."""
+def _add_block(rows, chosen, weights, left, right, sums):  # pragma: no cover
+    """Add to the first entries of sums the combination of rows, columns left..right."""
     whole = len(chosen) - len(chosen) % 4
-    sums[:] = 0.0
     for j in range(0, whole, 4):
         x0 = rows[chosen[j], left:right]
         x1 = rows[chosen[j + 1], left:right]

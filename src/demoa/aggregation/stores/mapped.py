@@ -20,7 +20,7 @@ from demoa.core.errors import StoreError
 from demoa.core.threads import map_in_threads
 
 LARGE = 1 << 30
-"""From so many bytes on, pages that were read are let go of after a pass over all rows."""
+"""Of files of so many bytes and more, pages that were read or written are let go of now and then."""
 
 ENTRY = struct.Struct("<QI")
 """What stands before a row in the log: which row, and the checksum of what follows. Rows of epoch 0 are zeros, and
@@ -87,7 +87,7 @@ class MappedPlanes:
         self._stamps[index] = (zlib.crc32(self._row(index)), self._epoch)
 
     def passed(self) -> None:
-        """Take note that all rows were read: their pages need not stay with this process."""
+        """Take note that many rows were read or written: their pages need not stay with this process."""
         for file in self._files.values():
             if file.nbytes >= LARGE:
                 file._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]

@@ -22,7 +22,9 @@ TILE_NUMBERS = 1 << 26
 """How many numbers a tile holds at most; there is one per thread."""
 
 GROUP = TILE_NUMBERS // CHUNK
-"""Up to so many rows, tiles have their full width."""
+"""Up to so many rows, tiles have their full width. Where it can be, more rows are read so many at a time: from files
+that do not fit memory, long pieces of rows are read far faster than short ones, and what is summed up over columns has
+the same bits for any number of rows."""
 
 R = TypeVar("R")
 
@@ -45,7 +47,7 @@ class PlaneHolder(Protocol):
         ...
 
     def passed(self) -> None:
-        """Take note that all rows were read."""
+        """Take note that many rows were read or written."""
         ...
 
     def saved(self) -> dict[str, NDArray[Any]]:
@@ -73,6 +75,7 @@ class TiledStore(NumpyVectors):
         """Take how rows are written, where to, how many there are, and the server's own, (o, d)."""
         self._codec, self._planes, self._own, self._clients = codec, planes, own, rows
         self.rows, self.width = rows + len(own), own.shape[1]
+        self._touched = 0
 
     @property
     def planes(self) -> PlaneHolder:
@@ -90,6 +93,7 @@ class TiledStore(NumpyVectors):
             return np.array(self._own[index - self._clients])
         row = np.empty(self.width, self._own.dtype)
         self._codec.decode(self._planes.arrays, np.array([index]), 0, row[None])
+        self._touch(1)
         return row
 
     def blend(self, index: int, keep: float, gain: float, vector: NDArray[np.floating]) -> None:
@@ -106,8 +110,17 @@ class TiledStore(NumpyVectors):
 
     def gram(self, fresh: NDArray[np.intp]) -> Floats:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
-        parts = self._tiles(np.arange(self.rows), lambda tile, start, stop: tile.gram(fresh))
-        return np.asarray(sum(parts))
+        found = np.empty((len(fresh), self.rows))
+        for start in range(0, len(fresh), GROUP // 2):
+            some = fresh[start : start + GROUP // 2]
+            for others in _groups(np.arange(self.rows), GROUP - len(some)):
+                found[start : start + len(some), others] = self._products(some, others)
+        return found
+
+    def _products(self, some: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
+        places = np.arange(len(some))
+        parts = self._tiles(np.concatenate([some, others]), lambda tile, start, stop: tile.gram(places))
+        return np.asarray(sum(parts))[:, len(some) :]
 
     def combine(self, weights: Floats) -> NDArray[np.floating]:
         """Return weights @ rows, (d,); rows of weight 0 are not read."""
@@ -117,7 +130,13 @@ class TiledStore(NumpyVectors):
         """Return factor * total + weights @ rows, (d,) in float64; None counts as zero, total is written over."""
         chosen = np.flatnonzero(weights)
         out, kept = (np.empty(self.width), 0.0) if total is None else (total, factor)
-        self._tiles(chosen, lambda tile, start, stop: tile.accumulate(out[start:stop], kept, weights[chosen]))
+
+        def add(some: NDArray[np.intp], kept: float) -> None:
+            self._tiles(some, lambda tile, start, stop: tile.accumulate(out[start:stop], kept, weights[some]))
+
+        add(chosen[:GROUP], kept)
+        for some in _groups(chosen[GROUP:], GROUP):
+            add(some, 1.0)
         return out
 
     def rounded(self, total: Floats) -> NDArray[np.floating]:
@@ -129,10 +148,8 @@ class TiledStore(NumpyVectors):
         return products.squared_norm(self.read(index))
 
     def squared_distance(self, weights: Floats, vector: NDArray[np.floating]) -> float:
-        """Return |weights @ rows - vector|^2, without building the combination."""
-        chosen = np.flatnonzero(weights)
-        parts = self._tiles(chosen, lambda t, start, stop: t.squared_distance(weights[chosen], vector[start:stop]))
-        return float(sum(parts))
+        """Return |weights @ rows - vector|^2."""
+        return products.squared_norm(self.accumulate(None, 0.0, weights) - vector)
 
     def coordinatewise(self, matrix: Matrix, decision: RankMean | NearMedian) -> NDArray[np.floating]:
         """Return the decision applied to each column of matrix @ rows, (d,); the matrix, (m, N), is sparse."""
@@ -152,9 +169,7 @@ class TiledStore(NumpyVectors):
             places = np.arange(len(rows))
             return np.asarray(sum(self._tiles(rows, lambda t, start, stop: t.inner(vector[start:stop], places))))
 
-        # So few at a time that tiles are as wide for any number of rows: a row's product is the same beside any others.
-        groups = [chosen[start : start + GROUP] for start in range(0, len(chosen), GROUP)]
-        return np.concatenate([np.zeros(0), *map(group, groups)])
+        return np.concatenate([np.zeros(0), *map(group, _groups(chosen, GROUP))])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what must be saved, by name, without a copy."""
@@ -189,5 +204,16 @@ class TiledStore(NumpyVectors):
             return task(DenseStore(tile), start, stop)
 
         found = map_in_threads(run, range(0, self.width, most))
-        self._planes.passed()
+        self._touch(len(chosen))
         return found
+
+    def _touch(self, rows: int) -> None:
+        """Count rows that were read or written; after many, their pages are let go of."""
+        self._touched += rows * self.width
+        if self._touched >= TILE_NUMBERS:
+            self._touched = 0
+            self._planes.passed()
+
+
+def _groups(chosen: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
+    return [chosen[start : start + size] for start in range(0, len(chosen), size)]
