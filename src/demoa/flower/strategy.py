@@ -15,6 +15,7 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from demoa.aggregation.mixing import Mixing
 from demoa.aggregation.rules import Rule
+from demoa.aggregation.stores import StoreKind
 from demoa.core.checks import whole_number
 from demoa.core.errors import ConfigError, DemoaError, unknown_name
 from demoa.core.registry import build
@@ -49,7 +50,7 @@ class DelayedMomentumStrategy(Strategy):
     Args:
         f: How many clients may be faulty; there is no default.
         clients: How many clients there are: the run waits for them, and the roster is then closed.
-        rule, mixing, algorithm, lr, norm_limit, seed: As in `demoa.Server`.
+        rule, mixing, algorithm, lr, norm_limit, store, sketch, seed: As in `demoa.Server`.
         sampling: Who is asked in a round, by name or ready made.
         sampling_seed: What it draws from, if not from `seed`.
         momentum: "server": clients send gradients. "client": they keep their momentum and send it.
@@ -82,6 +83,8 @@ class DelayedMomentumStrategy(Strategy):
         momentum: str = "server",
         buffers: Collection[str] = (),
         norm_limit: float | None = None,
+        store: str | StoreKind = "dense",
+        sketch: int | None = None,
         seed: int = 0,
         sampling_seed: int | None = None,
         folder: str | Path | None = None,
@@ -108,6 +111,8 @@ class DelayedMomentumStrategy(Strategy):
             "lr": lr,
             "momentum": momentum,
             "norm_limit": norm_limit,
+            "store": store,
+            "sketch": sketch,
             "seed": seed,
         }
         Server(
