@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from demoa.aggregation.kernels.chunks import map_chunks
-from demoa.aggregation.kernels.lanes import LANES
+from demoa.aggregation.kernels.lanes import LANES, fetch
 from demoa.aggregation.kernels.network import full_network, rank_network
 from demoa.aggregation.kernels.selection import near_median_block, rank_mean_block
 from demoa.aggregation.kernels.straight import REGISTER_BYTES, sort_columns
@@ -30,6 +30,12 @@ STRAIGHT_NUMBERS, STRAIGHT_ROWS = 1 << 24, 128
 
 PAGED_NUMBERS = 1 << 18
 """How many numbers of many rows are read at a time."""
+
+CACHE_LINE = 64
+"""Bytes that come from memory together."""
+
+AHEAD = 6
+"""So many rows before they are read, the memory is told."""
 
 MOST_ROWS = (1 << 16) - 1
 """Up to so many rows ranks are counted in sixteen bits."""
@@ -166,11 +172,14 @@ def _selecting_chunk(rows, ends, source, values, low, high, keep, start, stop, o
     for left in range(start, stop, width):
         right = min(left + width, stop)
         for r in range(count):
-            _fill(rows, ends[r : r + 2], source, values, left, right, wire)
-            for b in range(len(blocks)):
-                piece, target = wire[0, b * LANES : (b + 1) * LANES], blocks[b, r]
-                for c in range(LANES):
-                    target[c] = piece[c]
+            ahead = source[ends[min(r + AHEAD, count - 1)]]
+            for c in range(left, right, CACHE_LINE // rows.itemsize):
+                fetch(rows, ahead, c)
+            if ends[r + 1] - ends[r] == 1 and right - left == width:
+                _scatter(rows[source[ends[r]], left:right], values[ends[r]], blocks, r)
+            else:
+                _fill(rows, ends[r : r + 2], source, values, left, right, wire)
+                _scatter(wire[0], rows.dtype.type(1.0), blocks, r)
         for b in range(len(blocks)):
             first = left + b * LANES
             used = min(LANES, right - first)
@@ -178,6 +187,15 @@ def _selecting_chunk(rows, ends, source, values, low, high, keep, start, stop, o
                 rank_mean_block(blocks[b], low, high, used, out[first : first + used])
             elif used > 0:
                 near_median_block(blocks[b], keep, used, out[first : first + used])
+
+
+@njit(nogil=True, fastmath=NO_NAN, cache=True)
+def _scatter(wire, value, blocks, row):  # pragma: no cover
+    """Set a row of all blocks to value * wire."""
+    for b in range(len(blocks)):
+        piece, target = wire[b * LANES : (b + 1) * LANES], blocks[b, row]
+        for c in range(LANES):
+            target[c] = value * piece[c]
 
 
 @njit(nogil=True, fastmath=NO_NAN, cache=True)

@@ -18,10 +18,17 @@ intrinsic: Any = _intrinsic  # it takes the typing context away from a function'
 LANES = 32
 """Columns of a block."""
 
+UNROLLED = 4
+"""Rows per turn of a loop."""
+
 SHORT = ir.IntType(16)
 SHORTS = ir.VectorType(SHORT, LANES)
 MASK = ir.IntType(LANES)
 DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
+
+
+READ, SECOND_CACHE, DATA = 0, 2, 1
+"""What `fetch` asks for, in the words of llvm.prefetch."""
 
 
 class _Emitter:
@@ -70,14 +77,42 @@ class _Emitter:
 
     def over_rows(self, count: Any, state: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
         """Emit a loop over rows that carries registers along, and return them."""
-        held = [cgutils.alloca_once_value(self.builder, value) for value in state]
+        builder, several = self.builder, ir.Constant(ir.IntType(64), UNROLLED)
+        held = [cgutils.alloca_once_value(builder, value) for value in state]
         for place, value in zip(held, state, strict=True):
-            self.builder.store(value, place)
-        with cgutils.for_range(self.builder, count) as loop:
-            after = step(loop.index, [self.builder.load(place) for place in held])
-            for place, value in zip(held, after, strict=True):
-                self.builder.store(value, place)
-        return [self.builder.load(place) for place in held]
+            builder.store(value, place)
+
+        def steps(first: Any, number: int) -> None:
+            values = [builder.load(place) for place in held]
+            for offset in range(number):
+                values = step(builder.add(first, ir.Constant(ir.IntType(64), offset)), values)
+            for place, value in zip(held, values, strict=True):
+                builder.store(value, place)
+
+        whole = builder.udiv(count, several)
+        with cgutils.for_range(builder, whole) as loop:
+            steps(builder.mul(loop.index, several), UNROLLED)
+        done = builder.mul(whole, several)
+        with cgutils.for_range(builder, builder.sub(count, done)) as loop:
+            steps(builder.add(done, loop.index), 1)
+        return [builder.load(place) for place in held]
+
+
+@intrinsic
+def fetch(typing_context, rows, row, column):  # pragma: no cover
+    """Ask for the numbers around rows[row, column], which will be read soon."""
+
+    def emit(context, builder, signature, args):
+        array = context.make_array(rows)(context, builder, value=args[0])
+        place = cgutils.get_item_pointer(context, builder, rows, array, args[1:], wraparound=False)
+        address = builder.bitcast(place, ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        callee = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(callee, [address, *(ir.Constant(number, value) for value in (READ, SECOND_CACHE, DATA))])
+        return context.get_dummy_value()
+
+    return types.void(rows, row, column), emit
 
 
 @intrinsic

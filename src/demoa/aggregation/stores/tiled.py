@@ -107,6 +107,7 @@ class TiledStore(NumpyVectors):
         mixed = products.blended(row, keep, gain, vector)
         self._codec.encode(self._planes.write(index), index, mixed)
         self._planes.written(index)
+        self._touch(1)
 
     def gram(self, fresh: NDArray[np.intp]) -> Floats:
         """Return the inner products of the fresh rows with all rows, (k, N)."""
