@@ -48,6 +48,7 @@ RULES_ASKED = {
 
 
 LARGE_STORES = ("int8", "memmap")
+LARGE_RULES = ("centered_clip", "krum, sketch", "krum")
 
 
 class Rounds:
@@ -104,13 +105,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["growth", "large", "outlook"])
     parser.add_argument("--toy", action="store_true")
-    parser.add_argument("--rules", nargs="*", default=RULES_ASKED, choices=RULES_ASKED, help="which, for growth")
+    parser.add_argument("--rules", nargs="*", choices=RULES_ASKED, help="which; all if not given")
     parser.add_argument("--stores", nargs="*", default=LARGE_STORES, choices=LARGE_STORES, help="which, for large")
     chosen = parser.parse_args()
     if chosen.what == "growth":
-        growth(chosen.rules, chosen.toy)
+        growth(chosen.rules or RULES_ASKED, chosen.toy)
     elif chosen.what == "large":
-        large(chosen.stores, chosen.toy)
+        large(chosen.stores, chosen.rules or LARGE_RULES, chosen.toy)
     else:
         outlook(chosen.toy)
 
@@ -134,13 +135,13 @@ def growth(rules: Iterable[str], toy: bool) -> None:
         print(line + f"{least[-1] / least[0]:10.1f} x{sizes[-1] / sizes[0]:8.0f} x", flush=True)
 
 
-def large(stores: Iterable[str], toy: bool) -> None:
+def large(stores: Iterable[str], rules: Iterable[str], toy: bool) -> None:
     clients, width, answers = (200, 20_000, 10) if toy else (10_000, 1_199_882, 100)
     print(f"n = {clients:,}, d = {width:,}, {answers} answers a round")
     print(f"{'store':<12} {'rule':<16} {'rows take':>16} {'rounds a minute':>16} {'peak memory':>12}")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as place:
         for name in stores:
-            for rule in ("centered_clip", "krum, sketch", "krum"):
+            for rule in rules:
                 context = multiprocessing.get_context("spawn")  # a process each, for its own peak of memory
                 folder = str(Path(place) / f"{name}-{rule}")
                 with context.Pool(1) as pool:
@@ -172,9 +173,9 @@ def _large(
 
 def outlook(toy: bool) -> None:
     answers, wide, many, some = (10, 20_000, 1_000, 300) if toy else (100, 1_199_882, 1_000_000, 4_000)
-    number = _least(Rounds(10 * answers, wide, answers, "centered_clip", store="int8")) / (answers * wide)
-    client = _least(Rounds(many, 64, answers, "centered_clip", store="int8")) / many
-    few, more = (_least(Rounds(n, 1_000, answers, "krum", SKETCH, "int8")) for n in (some // 4, some))
+    number = _usual(Rounds(10 * answers, wide, answers, "centered_clip", store="int8")) / (answers * wide)
+    client = _usual(Rounds(many, 64, answers, "centered_clip", store="int8")) / many
+    few, more = (_usual(Rounds(n, 1_000, answers, "krum", SKETCH, "int8")) for n in (some // 4, some))
     pair = (more - few) / (answers * (some - some // 4))
     print(f"a number of a fresh row: {1e9 * number:.2f} ns; a client that is there: {1e9 * client:.1f} ns; ", end="")
     print(f"a pair of a fresh row and another, in sketches of {SKETCH}: {1e9 * pair:.0f} ns")
@@ -192,11 +193,11 @@ def outlook(toy: bool) -> None:
             )
 
 
-def _least(player: Rounds, repeats: int = 7) -> float:
-    """Return the least time of a round, after some that fill rows."""
-    for _ in range(12):
+def _usual(player: Rounds, rounds: int = 30) -> float:
+    """Return the mean time of a round, those in which sums are added up anew among them, after some that fill rows."""
+    for _ in range(rounds):
         player.play()
-    return min(player.play() for _ in range(repeats))
+    return float(np.mean([player.play() for _ in range(rounds)]))
 
 
 def _bytes(number: float) -> str:
