@@ -79,6 +79,39 @@ def test_a_crash_after_a_save_is_undone(name, tmp_path):
     np.testing.assert_array_equal(play(once_more, ROUNDS).parameters, straight.parameters)
 
 
+@pytest.mark.parametrize("clients", [N, 140])
+@pytest.mark.parametrize("rule", ["krum", "mean"])
+def test_a_row_that_is_lost_counts_as_never_received_for_all_that_is_known(rule, clients, tmp_path):
+    """Table, running sums and rows agree that it is zero."""
+
+    def made(store):
+        algorithm = demoa.algorithms.Demoa(p=0.5, full_first_round=False)
+        return demoa.Server(np.zeros(D, np.float32), clients, f=0, rule=rule, algorithm=algorithm, store=store)
+
+    def round_of(server, asked):
+        server.begin_round(asked)
+        for client in asked:
+            server.submit(client, np.random.default_rng([server.round, client]).standard_normal(D).astype(np.float32))
+        return server.end_round()
+
+    server = made(Memmap(tmp_path / "rows"))
+    round_of(server, range(clients))
+    server.save(tmp_path / "state")
+    path = tmp_path / "rows" / "0" / "rows.bin"
+    damaged = bytearray(path.read_bytes())
+    damaged[3 * 4 * D + 8] ^= 1  # in row 3
+    path.write_bytes(damaged)
+    again, other = made(Memmap(tmp_path / "rows")), made("dense")
+    again.load(tmp_path / "state")
+    assert again.lost == (3,)
+    assert not again.momentum_of(3).any()
+    round_of(other, [client for client in range(clients) if client != 3])
+    report, expected = round_of(again, [1, 2]), round_of(other, [1, 2])
+    assert report.staleness[3] == expected.staleness[3] == -1
+    np.testing.assert_allclose(report.weights, expected.weights, rtol=1e-9)
+    np.testing.assert_allclose(report.direction, expected.direction, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_clients_may_come_and_go(name, tmp_path):
     server = play(server_with(KINDS[name](tmp_path)), 10)

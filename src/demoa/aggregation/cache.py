@@ -122,12 +122,13 @@ class RowCache:
         return {**written, **running, **sketches, **({} if self._products is None else {"products": self._products})}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what was saved beside the store."""
+        """Take over what was saved beside the store, but for what rows had to do with it that were lost."""
+        self._stale.update(self.store.lost)
         self._measured[:] = False
         self._written = np.asarray(arrays.get("written", np.ones(self.store.rows)), bool).copy()
         if "products" in arrays:
             self._products = arrays["products"]
-        if self._running is not None:
+        if self._running is not None and not self.store.lost:
             self._running.load(arrays)
         if self.sketches is not None:
             self.sketches.load(arrays)

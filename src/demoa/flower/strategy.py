@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from logging import INFO
+from logging import INFO, WARNING
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +211,12 @@ class DelayedMomentumStrategy(Strategy):
         else:
             self._server = Server(start, roster, **self._settings)
             self._restore(*self._folder.load(self._server))
+            if self._server.lost:
+                log(
+                    WARNING,
+                    "Rows that were torn, and count as never received: %s",
+                    ", ".join(map(str, self._server.lost)),
+                )
             self._attendance.roll_call(grid, min(self._wait, RETURN_SECONDS))
             log(INFO, "Goes on after round %s with %s clients", self.server.round, len(roster))
 

@@ -122,6 +122,11 @@ class Server:
         return self._state.round
 
     @property
+    def lost(self) -> tuple[ClientId, ...]:
+        """The clients whose rows were torn in the files of a state that was loaded: they count as never received."""
+        return tuple(self.clients[row] for row in self._state.cache.store.lost)
+
+    @property
     def parameters(self) -> Any:
         """The current parameters, (d,), in the caller's library: a read-only array, or a new tensor."""
         with self._lock:

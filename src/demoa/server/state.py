@@ -142,11 +142,13 @@ def _checked_state(
     sketches = present.cache.sketches
     cache = RowCache(loaded, sketches=sketches and sketches.of(loaded), stale=stale)
     cache.load(arrays)
+    last_seen = matching(arrays, "last_seen", clients, np.dtype(np.int64)).copy()
+    last_seen[list(loaded.lost)] = 0  # as if they had never answered
     return ServerState(
         cache=cache,
         parameters=store.adopt(matching(arrays, "parameters", parameters.shape, parameters.dtype)),
         scale=matching(arrays, "scale", clients, np.dtype(np.float64)),
-        last_seen=matching(arrays, "last_seen", clients, np.dtype(np.int64)),
+        last_seen=last_seen,
         round=round_number,
         last_lr=header["last_lr"],
     )

@@ -172,9 +172,10 @@ def _selecting_chunk(rows, ends, source, values, low, high, keep, start, stop, o
     for left in range(start, stop, width):
         right = min(left + width, stop)
         for r in range(count):
-            ahead = source[ends[min(r + AHEAD, count - 1)]]
-            for c in range(left, right, CACHE_LINE // rows.itemsize):
-                fetch(rows, ahead, c)
+            ahead = ends[min(r + AHEAD, count - 1)]
+            if ahead < len(source):
+                for c in range(left, right, CACHE_LINE // rows.itemsize):
+                    fetch(rows, source[ahead], c)
             if ends[r + 1] - ends[r] == 1 and right - left == width:
                 _scatter(rows[source[ends[r]], left:right], values[ends[r]], blocks, r)
             else:

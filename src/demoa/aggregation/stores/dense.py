@@ -18,6 +18,7 @@ class DenseStore(NumpyVectors):
     """Rows in main memory, float32 or float64, (N, d)."""
 
     shard: None = None
+    lost: tuple[int, ...] = ()
 
     def __init__(self, rows: NDArray[np.floating]) -> None:
         """Take the rows as they are, without a copy; zeros(N, d) makes an empty cache."""

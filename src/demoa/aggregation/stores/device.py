@@ -22,6 +22,7 @@ class DeviceStore:
     """Rows as one torch tensor, float32 or float64, (N, d), summed in float64 like `DenseStore`."""
 
     shard: None = None
+    lost: tuple[int, ...] = ()
 
     def __init__(self, rows: torch.Tensor) -> None:
         """Take the rows as they are, without a copy."""

@@ -15,6 +15,8 @@ from demoa.aggregation.stores.saved import matching
 class MemoryPlanes:
     """Planes in main memory, taken from the system as rows are first written."""
 
+    lost: tuple[int, ...] = ()
+
     def __init__(self, rows: int, planes: Mapping[str, Plane]) -> None:
         """Begin with zeros."""
         self._kinds, self._rows = dict(planes), rows
@@ -32,7 +34,7 @@ class MemoryPlanes:
         """Take note that row `index` is written."""
 
     def passed(self) -> None:
-        """Take note that all rows were read."""
+        """Take note that many rows were read or written."""
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Return what must be saved to get the same rows back."""

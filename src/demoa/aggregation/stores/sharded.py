@@ -154,6 +154,7 @@ class ShardedStore:
         """Take the store of this worker's columns."""
         self._local, self._shard = local, shard
         self.shard = shard
+        self.lost: tuple[int, ...] = ()
         self.rows, self.width = local.rows, local.width
 
     def resized(self, rows: int) -> ShardedStore:
@@ -231,7 +232,14 @@ class ShardedStore:
 
     def loaded(self, arrays: Mapping[str, NDArray[np.generic]]) -> ShardedStore:
         """Return a store that holds the saved columns; this one is untouched."""
-        return ShardedStore(self._local.loaded(arrays), self._shard)
+        found = ShardedStore(self._local.loaded(arrays), self._shard)
+        missing = np.zeros(self.rows)
+        missing[list(found._local.lost)] = 1.0
+        found.lost = tuple(np.flatnonzero(self._shard.sum(missing)).tolist())
+        for index in found.lost:  # a row that one worker has lost is of no use to the others
+            row = found._local.read(index)
+            found._local.blend(index, 0.0, 0.0, row)
+        return found
 
     def _total(self, number: float) -> float:
         return float(self._shard.sum(np.array([number]))[0])

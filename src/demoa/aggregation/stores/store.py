@@ -23,6 +23,11 @@ class Store(Protocol):
     shard: Any | None
     """Which columns of whole rows these are, where they are cut over several workers."""
 
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Rows of a saved state that could not be had back; they are zero."""
+        ...
+
     def resized(self, rows: int) -> Self:
         """Return a store of zero rows, like this one, with another number of them; the server's own stay as many."""
         ...

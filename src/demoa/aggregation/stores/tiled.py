@@ -34,6 +34,11 @@ class PlaneHolder(Protocol):
 
     arrays: Planes
 
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """The rows that were found torn when a saved state was taken up; they are zero."""
+        ...
+
     def resized(self, rows: int) -> PlaneHolder:
         """Return planes of zeros for another number of rows."""
         ...
@@ -76,6 +81,11 @@ class TiledStore(NumpyVectors):
         self._codec, self._planes, self._own, self._clients = codec, planes, own, rows
         self.rows, self.width = rows + len(own), own.shape[1]
         self._touched = 0
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Rows of a saved state that could not be had back; they are zero."""
+        return self._planes.lost
 
     @property
     def planes(self) -> PlaneHolder:
