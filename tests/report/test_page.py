@@ -224,7 +224,7 @@ def test_losses_that_are_not_finite_are_shown_as_such(tmp_path, opened):
     )
     main_quietly("sweep", str(study), "--out", str(tmp_path / "out"))
     (chosen, *_) = [run for run in read_results(tmp_path / "out").runs if run.chosen]
-    chosen.folder.finish({**chosen.final, "test_loss": None})
+    chosen.source.folder.finish({**chosen.final, "test_loss": None})
     page = opened(write_report(tmp_path / "out"))
     assert page.locator("table.final td.missing").inner_text() == "diverged"
     assert "Mean validation loss" in page.locator("#tuning").inner_text()

@@ -58,7 +58,7 @@ def test_files_hold_what_frames_hold(study, tmp_path, what):
 
 
 def test_bad_requests_are_refused(study, tmp_path):
-    with pytest.raises(ConfigError, match=r"must end in .parquet or .csv"):
+    with pytest.raises(ConfigError, match=r"must end in .parquet, .csv or .jsonl"):
         results.export(study, tmp_path / "table.xlsx")
     with pytest.raises(ConfigError, match="'runs' or 'rounds'"):
         results.load(study, "epochs")

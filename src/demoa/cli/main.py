@@ -100,7 +100,7 @@ def sweep(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="The folder of a study, or one with runs inside it.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of a study, one with runs inside it, or a .jsonl file.")],
     out: Annotated[Path | None, typer.Option(help="The page; report.html in the folder if not given.")] = None,
 ) -> None:
     """Write a page about a study, and its figures as PDF and PNG beside it."""
@@ -113,10 +113,10 @@ def report(
 @app.command()
 def export(
     folder: Annotated[Path, typer.Argument(help="The folder of a study, or one with runs inside it.")],
-    target: Annotated[Path, typer.Argument(help="A file that ends in .parquet or .csv.")],
+    target: Annotated[Path, typer.Argument(help="A file that ends in .parquet, .csv, or .jsonl.")],
     rounds: Annotated[bool, typer.Option("--rounds", help="A row per round in place of a row per run.")] = False,
 ) -> None:
-    """Write results as a table for other programs."""
+    """Write results as a table for other programs, or, as .jsonl, a whole study that `demoa report` can read."""
     from demoa import results
 
     count = results.export(folder, target, "rounds" if rounds else "runs")

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from demoa.results.reader import Results, RunResult
+from demoa.results.run import Results, RunResult
 
 ROWS = ("split", "task.partition.name", "task.partition")
 COLUMNS = ("attack.name", "attack")

@@ -18,7 +18,8 @@ from demoa.report.figures import save_figure
 from demoa.report.gather import Figure, Layout, Line, band, figures_of, layout_of, missing
 from demoa.report.style import MARK, colours_of, dashes_of, name_of, said
 from demoa.results.folder import replace_text
-from demoa.results.reader import METRICS, Results, RunResult, read_results
+from demoa.results.reader import read_results
+from demoa.results.run import METRICS, Results, RunResult
 
 DIGITS = 5
 """How exact a curve is in the page."""
@@ -27,9 +28,9 @@ DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
 
 
 def write_report(folder: Path, target: Path | None = None) -> Path:
-    """Write the report on a folder of runs, and its figures as PDF and PNG beside it; returns where the page is."""
+    """Write the report on results, a folder or an archive, and its figures as PDF and PNG beside it; return the page."""
     results = read_results(folder)
-    target = target or folder / "report.html"
+    target = target or (folder / "report.html" if folder.is_dir() else folder.with_suffix(".html"))
     layout = layout_of(results)
     figures = figures_of(results, layout)
     pictures = []
@@ -196,7 +197,7 @@ def _validated(runs: list[RunResult]) -> dict[str, Any]:
         return {"value": None, "error": failed[0]}
     scores = []
     for run in runs:
-        by_round = {int(number): score for number, score in run.folder.scores().items()}
+        by_round = {int(number): score for number, score in run.source.scores().items()}
         if run.final:
             by_round[int(run.spec["run"]["rounds"])] = run.final
         scores.append(by_round)

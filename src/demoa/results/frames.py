@@ -10,8 +10,10 @@ from typing import Any
 
 from demoa.core.checks import require
 from demoa.core.errors import ConfigError, StoreError
+from demoa.results import archive
 from demoa.results.labels import flat_spec
-from demoa.results.reader import Results, RunResult, read_results
+from demoa.results.reader import read_results
+from demoa.results.run import Results, RunResult
 
 KINDS = ("runs", "rounds")
 LIBRARIES = ("polars", "pandas")
@@ -51,10 +53,16 @@ def load(folder: str | Path, what: str = "runs", library: str = "polars") -> Any
 
 
 def export(folder: str | Path, target: str | Path, what: str = "runs") -> int:
-    """Write the results in a folder to a .parquet or .csv file, and return how many rows there are."""
+    """Write the results in a folder to a file, and return how many rows there are.
+
+    A .parquet or .csv file is a table for other programs; a .jsonl file is the whole study, for `demoa report`.
+    """
     target = Path(target)
-    if target.suffix not in (".parquet", ".csv"):
-        raise ConfigError(f"the file must end in .parquet or .csv, got {target.name!r}")
+    if target.suffix not in (".parquet", ".csv", archive.SUFFIX):
+        raise ConfigError(f"the file must end in .parquet, .csv or {archive.SUFFIX}, got {target.name!r}")
+    if target.suffix == archive.SUFFIX:
+        require(what == "runs", "what", what, f"'runs': a {archive.SUFFIX} file holds no records of single rounds")
+        return archive.write(read_results(Path(folder)), target)
     frame = load(folder, what)
     try:
         if target.suffix == ".parquet":

@@ -2,106 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from demoa.core.errors import ConfigError
+from demoa.results import archive
 from demoa.results.folder import Record, RunFolder
 from demoa.results.labels import flat_spec, label
+from demoa.results.run import METRICS, History, Results, RunResult
 from demoa.results.study import StudyFolder
 
-METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
-"""What a run is drawn by. The first two are measured now and then; the others come with every round."""
-
 
 @dataclass(frozen=True)
-class History:
-    """A run as it is drawn: the Byzantine-majority rounds, and (round, value) for each metric that it has.
+class FolderSource:
+    """A run's own folder."""
 
-    A metric that comes with every round is averaged since the point before.
-    """
-
-    majority: list[int]
-    points: dict[str, list[tuple[int, float]]]
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """A run, as far as it came.
-
-    Attributes:
-        id: Its identity.
-        cell: What is compared, by axis.
-        setting: What was tuned, by axis.
-        seed: Its seed.
-        chosen: Whether its setting is the one that its cell is judged by; None if that is not settled.
-        status: "done", "failed", "dropped" (by halving), "unfinished", or "missing".
-        error: Why it failed.
-        folder: Where it lies.
-        seconds: How long it was played, where that is known.
-    """
-
-    id: str
-    cell: dict[str, str]
-    setting: dict[str, str]
-    seed: int
-    chosen: bool | None
-    status: str
-    error: str | None
     folder: RunFolder
-    seconds: float | None = None
 
-    @cached_property
     def spec(self) -> dict[str, Any]:
-        """The whole spec; empty if the run never began."""
+        """Return the whole spec; empty if the run never began."""
         return self.folder.spec()[1] if (self.folder.path / "spec.json").exists() else {}
 
-    @cached_property
     def final(self) -> Record:
-        """The final figures; empty if there are none."""
+        """Return the final figures; empty if there are none."""
         return self.folder.final() or {}
 
-    @property
+    def scores(self) -> dict[str, Record]:
+        """Return what validation said on the way, by round."""
+        return self.folder.scores()
+
     def records(self) -> list[Record]:
-        """The record of each round; empty if the run never began."""
+        """Return the record of each round; empty if the run never began."""
         return self.folder.records() if (self.folder.path / "records.jsonl").exists() else []
 
-    @cached_property
     def history(self) -> History:
-        """What is drawn of the run; a small part of its records."""
-        return _history(self.records)
-
-
-@dataclass(frozen=True)
-class Results:
-    """All runs of a folder, and what is known about them as a whole.
-
-    Attributes:
-        title: What it is called.
-        note: What a reader should know.
-        scaled: What was made smaller than it should be.
-        axes: What is compared: the labels of each axis, in order.
-        seeds: What is averaged over.
-        tuned: The names of what was tuned, and how.
-        runs: The runs, in the order of the grid.
-        layout: What the study says about its figures.
-    """
-
-    title: str
-    note: str
-    scaled: tuple[str, ...]
-    axes: dict[str, list[str]]
-    seeds: tuple[int, ...]
-    tuned: tuple[str, ...]
-    method: str
-    runs: tuple[RunResult, ...]
-    layout: dict[str, Any] = field(default_factory=dict)
+        """Return what is drawn of the run; a small part of its records."""
+        return _history(self.records())
 
 
 def read_results(path: Path) -> Results:
-    """Return all runs in a folder: of a study, the run itself, or those in the folders inside it."""
+    """Return all runs in a folder: of a study, the run itself, or those in the folders inside it; or in an archive."""
+    if path.suffix == archive.SUFFIX and path.is_file():
+        return archive.read(path)
     if (path / "study.json").exists():
         return _study(StudyFolder(path))
     inside = sorted(found.parent for found in path.glob("*/spec.json"))
@@ -156,7 +99,7 @@ def _study(folder: StudyFolder) -> Results:
                         chosen=is_chosen,
                         status=_status(run, is_chosen),
                         error=run.error(),
-                        folder=run,
+                        source=FolderSource(run),
                         seconds=seconds.get(identity),
                     )
                 )
@@ -207,7 +150,7 @@ def side_by_side(title: str, folders: list[RunFolder]) -> Results:
             chosen=True,
             status=_status(folder, True),
             error=folder.error(),
-            folder=folder,
+            source=FolderSource(folder),
         )
         for folder, cell, seed in zip(folders, cells, seeds, strict=True)
     ]

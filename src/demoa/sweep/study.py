@@ -16,7 +16,7 @@ from demoa.core.errors import ConfigError, unknown_name
 from demoa.experiment.load import assign, parse_setting, read_toml
 from demoa.results.folder import FORMAT
 from demoa.results.labels import label
-from demoa.results.reader import METRICS
+from demoa.results.run import METRICS
 from demoa.sweep.axes import SECTIONS, Axis, flat, is_range, read_axes
 
 KEYS = ("extends", "title", "note", "spec", "axes", "seeds", "exclude", "tune", "report")

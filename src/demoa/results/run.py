@@ -1,0 +1,120 @@
+"""What is known of runs, wherever it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from demoa.results.folder import Record
+
+METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
+"""What a run is drawn by. The first two are measured now and then; the others come with every round."""
+
+
+@dataclass(frozen=True)
+class History:
+    """A run as it is drawn: the Byzantine-majority rounds, and (round, value) for each metric that it has.
+
+    A metric that comes with every round is averaged since the point before.
+    """
+
+    majority: list[int]
+    points: dict[str, list[tuple[int, float]]]
+
+
+class RunSource(Protocol):
+    """Where what is known of a run comes from."""
+
+    def spec(self) -> dict[str, Any]:
+        """Return the whole spec; empty if the run never began."""
+        ...
+
+    def final(self) -> Record:
+        """Return the final figures; empty if there are none."""
+        ...
+
+    def scores(self) -> dict[str, Record]:
+        """Return what validation said on the way, by round."""
+        ...
+
+    def records(self) -> list[Record]:
+        """Return the record of each round; empty if the run never began."""
+        ...
+
+    def history(self) -> History:
+        """Return what is drawn of the run."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run, as far as it came.
+
+    Attributes:
+        id: Its identity.
+        cell: What is compared, by axis.
+        setting: What was tuned, by axis.
+        seed: Its seed.
+        chosen: Whether its setting is the one that its cell is judged by; None if that is not settled.
+        status: "done", "failed", "dropped" (by halving), "unfinished", or "missing".
+        error: Why it failed.
+        source: Where the rest of it is.
+        seconds: How long it was played, where that is known.
+    """
+
+    id: str
+    cell: dict[str, str]
+    setting: dict[str, str]
+    seed: int
+    chosen: bool | None
+    status: str
+    error: str | None
+    source: RunSource
+    seconds: float | None = None
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The whole spec; empty if the run never began."""
+        return self.source.spec()
+
+    @cached_property
+    def final(self) -> Record:
+        """The final figures; empty if there are none."""
+        return self.source.final()
+
+    @property
+    def records(self) -> list[Record]:
+        """The record of each round; empty if the run never began."""
+        return self.source.records()
+
+    @cached_property
+    def history(self) -> History:
+        """What is drawn of the run."""
+        return self.source.history()
+
+
+@dataclass(frozen=True)
+class Results:
+    """All runs of a folder, and what is known about them as a whole.
+
+    Attributes:
+        title: What it is called.
+        note: What a reader should know.
+        scaled: What was made smaller than it should be.
+        axes: What is compared: the labels of each axis, in order.
+        seeds: What is averaged over.
+        tuned: The names of what was tuned, and how.
+        runs: The runs, in the order of the grid.
+        layout: What the study says about its figures.
+    """
+
+    title: str
+    note: str
+    scaled: tuple[str, ...]
+    axes: dict[str, list[str]]
+    seeds: tuple[int, ...]
+    tuned: tuple[str, ...]
+    method: str
+    runs: tuple[RunResult, ...]
+    layout: dict[str, Any] = field(default_factory=dict)
