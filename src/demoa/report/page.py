@@ -28,7 +28,7 @@ DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
 
 
 def write_report(folder: Path, target: Path | None = None) -> Path:
-    """Write the report on results, a folder or an archive, and its figures as PDF and PNG beside it; return the page."""
+    """Write the report on results, a folder or an archive, and its figures as PDF and PNG beside it; says where."""
     results = read_results(folder)
     target = target or (folder / "report.html" if folder.is_dir() else folder.with_suffix(".html"))
     layout = layout_of(results)
