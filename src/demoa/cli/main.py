@@ -124,6 +124,20 @@ def export(
 
 
 @app.command()
+def table(
+    folder: Annotated[Path, typer.Argument(help="The folder of a study, or a .jsonl file.")],
+    rows: Annotated[str, typer.Option(help="The axis whose labels are the rows.")],
+    columns: Annotated[str, typer.Option(help="The axis whose labels are the columns.")],
+    against: Annotated[str | None, typer.Option(help="A column that the others are compared with.")] = None,
+    metric: Annotated[str, typer.Option(help="The final figure.")] = "test_accuracy",
+) -> None:
+    """Print final figures as Markdown tables: mean and standard deviation over seeds."""
+    from demoa.cli.table import markdown_tables
+
+    print(markdown_tables(folder, rows, columns, against, metric))
+
+
+@app.command()
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
     picture: Annotated[Path | None, typer.Option(help="Draw the accuracy curves into this PNG or PDF file.")] = None,
