@@ -75,6 +75,12 @@ class _Emitter:
         """Return a constant in every lane."""
         return ir.Constant(kind, [number] * LANES)
 
+    def in_all_lanes(self, number: Any) -> Any:
+        """Return a number in every lane."""
+        zero = self.spread(0, ir.VectorType(number.type, LANES))
+        one = self.builder.insert_element(zero, number, ir.Constant(ir.IntType(32), 0))
+        return self.builder.shuffle_vector(one, zero, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
+
     def over_rows(self, count: Any, state: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
         """Emit a loop over rows that carries registers along, and return them."""
         builder, several = self.builder, ir.Constant(ir.IntType(64), UNROLLED)
@@ -144,25 +150,48 @@ def bisect_keys(typing_context, keys, rank, found, below):  # pragma: no cover
 
     def emit(context, builder, signature, args):
         code = _Emitter(context, builder, signature, args)
-        zero = code.spread(0, SHORTS)
-        one = builder.insert_element(zero, builder.trunc(args[1], SHORT), ir.Constant(ir.IntType(32), 0))
-        wanted = builder.shuffle_vector(one, zero, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
-        best, under = zero, zero
-        for bit in range(15, -1, -1):
-            trial = builder.or_(best, code.spread(1 << bit, SHORTS))
-
-            def step(row, state, trial=trial):
-                smaller = builder.icmp_unsigned("<", code.load(0, row), trial)
-                return [builder.sub(state[0], builder.sext(smaller, SHORTS))]
-
-            (count,) = code.over_rows(code.rows(0), [zero], step)
-            fits = builder.icmp_unsigned("<=", count, wanted)
-            best, under = builder.select(fits, trial, best), builder.select(fits, count, under)
+        ((best, under),) = _bisected(code, args[1:2])
         code.store(best, 2)
         code.store(under, 3)
         return context.get_dummy_value()
 
     return types.void(keys, rank, found, below), emit
+
+
+@intrinsic
+def bisect_both(typing_context, keys, low, high, first, below, last, under):  # pragma: no cover
+    """Do what `bisect_keys` does for two ranks at once."""
+
+    def emit(context, builder, signature, args):
+        code = _Emitter(context, builder, signature, args)
+        for place, (best, count) in zip((3, 5), _bisected(code, args[1:3]), strict=True):
+            code.store(best, place)
+            code.store(count, place + 1)
+        return context.get_dummy_value()
+
+    return types.void(keys, low, high, first, below, last, under), emit
+
+
+def _bisected(code: _Emitter, ranks: list[Any]) -> list[tuple[Any, Any]]:
+    """Emit what finds the key of each rank, per column, bit by bit, and how many keys are smaller."""
+    builder, zero = code.builder, code.spread(0, SHORTS)
+    wanted = [code.in_all_lanes(builder.trunc(rank, SHORT)) for rank in ranks]
+    found = [(zero, zero) for _ in ranks]
+    for bit in range(15, -1, -1):
+        trials = [builder.or_(best, code.spread(1 << bit, SHORTS)) for best, _ in found]
+
+        def step(row: Any, counts: list[Any], trials: list[Any] = trials) -> list[Any]:
+            key = code.load(0, row)
+            smaller = [builder.sext(builder.icmp_unsigned("<", key, trial), SHORTS) for trial in trials]
+            return [builder.sub(count, more) for count, more in zip(counts, smaller, strict=True)]
+
+        counts = code.over_rows(code.rows(0), [zero for _ in ranks], step)
+        fits = [builder.icmp_unsigned("<=", count, rank) for count, rank in zip(counts, wanted, strict=True)]
+        found = [
+            (builder.select(fit, trial, best), builder.select(fit, count, under))
+            for fit, trial, count, (best, under) in zip(fits, trials, counts, found, strict=True)
+        ]
+    return found
 
 
 @intrinsic

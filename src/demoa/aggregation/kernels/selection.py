@@ -11,6 +11,7 @@ from numba import njit
 
 from demoa.aggregation.kernels.lanes import (
     LANES,
+    bisect_both,
     bisect_keys,
     distances_from,
     first_bit,
@@ -28,7 +29,11 @@ def rank_mean_block(mixed, low, high, used, result):  # pragma: no cover
     keys = np.empty((len(mixed), LANES), np.uint16)
     upper_keys(mixed, keys)
     first, below = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
-    bisect_keys(keys, low, first, below)
+    last, under = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
+    if high > low + 1:
+        bisect_both(keys, low, high, first, below, last, under)
+    else:
+        bisect_keys(keys, low, first, below)
     sums = np.zeros(LANES)
     found, sizes = np.empty((LANES, len(mixed)), mixed.dtype), np.zeros(LANES, np.int64)
     _gather(mixed, keys, first, found, sizes)
@@ -45,16 +50,14 @@ def rank_mean_block(mixed, low, high, used, result):  # pragma: no cover
             if high - np.int64(below[c]) >= sizes[c]:
                 sums[c] += following[c]
     elif high > low:
-        _add_up_to(mixed, keys, first, high, used, found, sums)
+        _add_up_to(mixed, keys, first, last, high - under.astype(np.int64), used, found, sums)
     for c in range(used):
         result[c] = sums[c] / (high - low + 1)
 
 
 @njit(nogil=True, cache=True)
-def _add_up_to(mixed, keys, first, high, used, found, sums):  # pragma: no cover
-    """Add to sums, per column, the numbers whose keys are above the first, up to rank high."""
-    last, under = np.empty(LANES, np.uint16), np.empty(LANES, np.uint16)
-    bisect_keys(keys, high, last, under)
+def _add_up_to(mixed, keys, first, last, ranks, used, found, sums):  # pragma: no cover
+    """Add to sums, per column, the numbers whose keys are above the first, up to a rank among those of the last."""
     between, sizes = np.empty(LANES), np.zeros(LANES, np.int64)
     sum_between(mixed, keys, first, last, between)
     _gather(mixed, keys, last, found, sizes)
@@ -62,7 +65,7 @@ def _add_up_to(mixed, keys, first, high, used, found, sums):  # pragma: no cover
         if last[c] != first[c]:
             sums[c] += between[c]
             inside = np.sort(found[c, : sizes[c]])
-            for rank in range(high + 1 - np.int64(under[c])):
+            for rank in range(ranks[c] + 1):
                 sums[c] += inside[rank]
 
 
