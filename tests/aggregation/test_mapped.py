@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,6 +43,7 @@ def write_for_ever(folder, seed):
 
 def test_a_hundred_kills_leave_no_wrong_row(tmp_path):
     draw = np.random.default_rng(0)
+    Memmap(tmp_path / "other").make(ROWS, 0, content(0, 0)).blend(0, 0.0, 1.0, content(0, 1))  # compiles, once for all
     seen, begun, usual = set(), time.monotonic(), 0.0
     for kill in range(100):
         child = os.fork()
@@ -65,6 +67,7 @@ def test_a_hundred_kills_leave_no_wrong_row(tmp_path):
             expected = content(index, version) if version else np.zeros(WIDTH, np.float32)
             np.testing.assert_array_equal(store.read(index), expected)
             seen.add((index, version))
+        del store, empty  # one server at a time has a folder
     assert len(seen) > 20, "the writers came to something"
 
 
@@ -82,6 +85,7 @@ def made(folder, kind=Memmap):
 def test_a_damaged_row_counts_as_never_received(kind, tmp_path):
     store, saved, _ = made(tmp_path, kind)
     before = [store.read(index) for index in range(4)]
+    del store
     path = sorted((tmp_path / "0").glob("s*s.bin" if kind is Int8 else "rows.bin"))[-1]
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 4 + 5] ^= 1  # in row 1
@@ -97,6 +101,7 @@ def test_a_row_that_is_newer_than_the_state_and_not_in_the_log_is_lost(tmp_path)
     """As after a power failure, which may lose the log and keep the row."""
     store, saved, rows = made(tmp_path)
     store.blend(1, 0.0, 1.0, rows[3])
+    del store
     (log,) = (tmp_path / "0").glob("log-*")
     log.write_bytes(b"")
     again = Memmap(tmp_path).make(4, 0, rows[0]).loaded(saved)
@@ -105,7 +110,8 @@ def test_a_row_that_is_newer_than_the_state_and_not_in_the_log_is_lost(tmp_path)
 
 
 def test_rows_of_an_earlier_run_are_not_written_over(tmp_path):
-    _, saved, rows = made(tmp_path)
+    store, saved, rows = made(tmp_path)
+    del store
     other = Memmap(tmp_path).make(4, 0, rows[0])
     with pytest.raises(StoreError, match="holds the rows of an earlier run; load its state first"):
         other.blend(0, 0.0, 1.0, rows[3])
@@ -123,7 +129,8 @@ def test_rows_that_no_saved_state_needs_are_written_over(tmp_path):
 
 
 def test_a_state_whose_rows_are_gone_says_so(tmp_path):
-    _, saved, rows = made(tmp_path / "one")
+    store, saved, rows = made(tmp_path / "one")
+    del store
     with pytest.raises(StoreError, match="the rows of this state are missing"):
         Memmap(tmp_path / "two").make(4, 0, rows[0]).loaded(saved)
     with pytest.raises(StoreError, match="has another size than this server's rows"):
@@ -133,3 +140,89 @@ def test_a_state_whose_rows_are_gone_says_so(tmp_path):
 def test_a_folder_is_asked_for():
     with pytest.raises(demoa.ConfigError, match="memmap: folder"):
         Memmap()
+
+
+def fresh(folder, rows):
+    return Memmap(folder).make(4, 0, rows[0])
+
+
+def test_one_server_at_a_time_has_a_folder(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((4, 1000)).astype(np.float32)
+    store = fresh(tmp_path, rows)
+    store.blend(0, 0.0, 1.0, rows[0])
+    with pytest.raises(StoreError, match=r"another server has its rows in .*; stop it, or choose another"):
+        fresh(tmp_path, rows).blend(0, 0.0, 1.0, rows[1])
+    np.testing.assert_array_equal(store.read(0), rows[0])
+    del store
+    fresh(tmp_path, rows).blend(0, 0.0, 1.0, rows[1])
+
+
+def test_a_lost_row_is_named_each_time_until_a_state_is_saved_without_it(tmp_path):
+    store, saved, rows = made(tmp_path)
+    store.blend(1, 0.0, 1.0, rows[3])
+    del store
+    (log,) = (tmp_path / "0").glob("log-*")
+    log.write_bytes(b"")
+    for _ in range(3):
+        again = fresh(tmp_path, rows).loaded(saved)
+        assert again.planes.lost == (1,)
+        del again
+    again = fresh(tmp_path, rows).loaded(saved)
+    later = {name: array.copy() for name, array in again.arrays().items()}
+    again.settle()
+    del again
+    again = fresh(tmp_path, rows).loaded(later)
+    assert again.planes.lost == ()
+    assert not again.read(1).any()
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_rows_of_an_older_state_are_not_mistaken_for_those_of_a_newer_one(written, tmp_path):
+    store, older, rows = made(tmp_path)
+    if written:
+        store.blend(1, 0.0, 1.0, rows[3])
+    newer = {name: array.copy() for name, array in store.arrays().items()}
+    store.settle()
+    del store
+    again = fresh(tmp_path, rows).loaded(older)
+    assert again.planes.lost == ((1,) if written else ())
+    again.blend(2, 0.0, 1.0, rows[3])
+    again.arrays()
+    again.settle()
+    del again
+    once_more = fresh(tmp_path, rows).loaded(newer)
+    assert once_more.planes.lost == ((1, 2) if written else (2,))
+    np.testing.assert_array_equal(once_more.read(0), rows[0])
+
+
+def test_logs_are_closed(tmp_path):
+    store, _, rows = made(tmp_path)
+    before = sum(1 for _ in Path("/proc/self/fd").iterdir())
+    for _ in range(20):
+        store.blend(0, 0.0, 1.0, rows[1])
+        store.arrays()
+        store.settle()
+    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) <= before + 1
+
+
+def test_a_log_that_cannot_be_written_leaves_row_and_log_as_they_were(tmp_path, monkeypatch):
+    store, saved, rows = made(tmp_path)
+    write = os.write
+    calls = []
+
+    def full(file, content):
+        calls.append(1)
+        if len(calls) == 1:
+            return write(file, content[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StoreError, match="No space left on device"):
+        store.blend(0, 0.0, 1.0, rows[3])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(store.read(0), rows[0])
+    store.blend(1, 0.0, 1.0, rows[3])
+    del store
+    again = fresh(tmp_path, rows).loaded(saved)
+    assert again.planes.lost == ()
+    np.testing.assert_array_equal(again.read(1), rows[1])

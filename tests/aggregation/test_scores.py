@@ -106,3 +106,22 @@ def test_all_is_computed_anew_now_and_then(monkeypatch):
     for cache, scale, m in play(30, lambda number, draw: 0.9):
         cache.nearest(scale, m)
     assert len(begun) == 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_nearly_agree(seed):
+    """Where distances are all rounding, what was known makes no difference either."""
+    draw = np.random.default_rng(seed)
+    common = draw.standard_normal(D)
+    cache, scale = RowCache(DenseStore(np.zeros((N, D)))), np.ones(N)
+    for row in range(N):
+        cache.blend(row, 0.0, 1.0, common + 1e-7 * draw.standard_normal(D))
+    for number in range(60):
+        scale = scale * 0.97
+        if number % 3 == 0:
+            row = int(draw.integers(N))
+            cache.blend(row, 0.0, 1.0, scale[row] * (common + 1e-7 * draw.standard_normal(D)))
+            scale[row] = 1.0
+        again = RowCache(cache.store)
+        again.load({"products": cache.products().copy()})
+        assert again.nearest(scale, 40) == cache.nearest(scale, 40)

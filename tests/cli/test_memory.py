@@ -80,7 +80,7 @@ def test_a_table_that_does_not_fit_is_refused_at_the_start_where_it_is_needed(ru
         return demoa.Server(np.zeros(5), 300, f=0, rule=rule, mixing=mixing, algorithm=algorithm)
 
     if needed:
-        with pytest.raises(demoa.ConfigError, match=r"the inner products of 30[01] rows take .*; use mean"):
+        with pytest.raises(demoa.ConfigError, match=r"the inner products of 30[01] rows take .*; mean, centered_clip"):
             server()
         return
     made = server()

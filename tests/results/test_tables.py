@@ -82,3 +82,14 @@ def test_bad_requests_are_refused(study, capsys):
     with pytest.raises(SystemExit):
         main(["table", str(study), "--rows", "split", "--columns", "algorithm.name", "--against", "demo"])
     assert "did you mean 'demoa'" in capsys.readouterr().err
+
+
+def test_a_cell_whose_tuning_is_not_settled_has_no_figure(tmp_path):
+    from dataclasses import replace
+
+    read = results.read_results(made_up(tmp_path / "study", rounds=10))
+    halves = [replace(run, setting={"run.lr": lr}, chosen=None) for run in read.runs for lr in ("0.1", "0.01")]
+    unsettled = replace(read, runs=tuple(halves))
+    assert tables.finals(unsettled, "test_accuracy") == {}
+    with pytest.raises(ConfigError, match="unknown final figure 'acuracy'"):
+        tables.finals(read, "acuracy")

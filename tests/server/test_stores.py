@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import demoa
-from demoa.aggregation.stores import STORES, Bfloat16, Int8, Memmap, TopK
+from demoa.aggregation.stores import STORES, Bfloat16, Dense, Int8, Memmap, TopK
 
 N, D = 8, 3000
 ROUNDS = 40
@@ -68,12 +68,14 @@ def test_a_crash_after_a_save_is_undone(name, tmp_path):
     straight = play(server_with(kind(tmp_path / "other")), ROUNDS)
     server = play(server_with(kind(rows)), 12)
     server.save(state)
-    play(server, 19)  # and here the process dies
+    play(server, 19)
+    del server  # and here the process dies
     again = server_with(kind(rows))
     again.load(state)
     assert again.round == 12
     play(again, 25)
     again.save(state)
+    del again
     once_more = server_with(kind(rows))
     once_more.load(state)
     np.testing.assert_array_equal(play(once_more, ROUNDS).parameters, straight.parameters)
@@ -97,6 +99,7 @@ def test_a_row_that_is_lost_counts_as_never_received_for_all_that_is_known(rule,
     server = made(Memmap(tmp_path / "rows"))
     round_of(server, range(clients))
     server.save(tmp_path / "state")
+    del server
     path = tmp_path / "rows" / "0" / "rows.bin"
     damaged = bytearray(path.read_bytes())
     damaged[3 * 4 * D + 8] ^= 1  # in row 3
@@ -136,3 +139,26 @@ def test_names_and_options():
         Int8(block=0)
     with pytest.raises(demoa.ConfigError, match="top_k: share"):
         TopK(share=0.0)
+
+
+@pytest.mark.parametrize("kind", [Bfloat16, Int8, TopK])
+def test_numbers_that_fewer_bytes_cannot_hold_are_refused(kind):
+    server = demoa.Server(np.zeros(4), 5, f=1, rule="krum", store=kind())
+    task = server.begin_round()
+    with pytest.raises(demoa.UpdateRejected, match="norm"):
+        server.submit(0, np.array([1e40, 1.0, 1.0, 1.0]))
+    for client in task.asked[1:]:
+        server.submit(client, np.ones(4))
+    assert np.isfinite(server.end_round().parameters).all()
+
+
+@pytest.mark.parametrize("kind", [Dense, Bfloat16, Int8, TopK])
+def test_a_preview_and_a_new_roster_leave_rows_as_they_were_to_the_bit(kind):
+    server = play(server_with(kind()), 5)
+    before = {name: array.copy() for name, array in server._state.cache.store.arrays().items()}
+    server.preview({1: np.ones(D, np.float32), 2: np.zeros(D, np.float32)})
+    for name, array in server._state.cache.store.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+    server.reseat([*range(N)])
+    for name, array in server._state.cache.store.arrays().items():
+        np.testing.assert_array_equal(array, before[name])

@@ -48,6 +48,16 @@ class RowCache:
 
     def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
         """Set row `index` to keep * row + gain * vector."""
+        self._forget(index)
+        self.store.blend(index, keep, gain, vector)
+
+    def put_back(self, index: int, copy: Any) -> None:
+        """Set row `index` to what `store.copy_of` gave, to the bit."""
+        self._forget(index)
+        self.store.put_back(index, copy)
+
+    def _forget(self, index: int) -> None:
+        """Take note that a row is about to change."""
         if self._products is not None and index not in self._stale:
             self._scores.forget(index, self._products)
         self._stale.add(index)  # first: a write that is cut short leaves the row out of date, too
@@ -56,7 +66,6 @@ class RowCache:
         self._measured[index] = False
         self._written[index] = True
         self.reach.forget(index)
-        self.store.blend(index, keep, gain, vector)
 
     def combine(self, weights: Floats) -> Any:
         """Return weights @ rows, (d,); rows that were never written are zero, and not read."""

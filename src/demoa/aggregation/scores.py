@@ -11,8 +11,8 @@ from demoa.core.types import Floats
 SAME = 1e-12
 """Rows whose scales have changed by the same number, to this share of it, have decayed together."""
 
-SLACK = 1e-9
-"""What bounds are lowered by, as a share of the numbers that they are made of: more than rounding can add to them."""
+ROUNDING = 8 * float(np.finfo(float).eps)
+"""What a distance may be off by, as a share of the squared norms that it is the difference of."""
 
 OFTEN = 4096
 """After so many rounds all is computed anew."""
@@ -33,7 +33,7 @@ class NearestScores:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self._neighbours, self._rounds = 0, 0
+        self._neighbours, self._rounds, self._exchanged = 0, 0, 0
         self._scale = self._squares = self._sums = self._thresholds = np.zeros(0)
         self._known = np.zeros(0, bool)
 
@@ -59,15 +59,18 @@ class NearestScores:
         table = (products, self._squares, self._scale)
         changed = np.flatnonzero(~self._known)
         if len(changed) < len(scale):
+            self._exchanged += len(changed)
             for row in changed:
                 share_of(*table, row, -1.0, self._thresholds, self._sums)
         scaled_sums(*table, neighbours, changed, self._sums, self._thresholds)
         self._known[:] = True
-        bounds = self._sums - SLACK * (self._sums + neighbours * self._thresholds)
+        # Each distance in a sum, and each that was exchanged since, may be off.
+        off = ROUNDING * (neighbours + 2 * self._exchanged) * (self._squares + self._squares.max())
+        bounds = self._sums - off
         return int(least_sum(*table, neighbours, bounds, self._sums, self._thresholds))
 
     def _start_anew(self, rows: int, neighbours: int) -> None:
-        self._neighbours, self._rounds = neighbours, 0
+        self._neighbours, self._rounds, self._exchanged = neighbours, 0, 0
         self._scale, self._squares, self._sums, self._thresholds = np.zeros((4, rows))
         self._known = np.zeros(rows, bool)
 

@@ -78,9 +78,14 @@ def final_tables(results: Results, rows: str, columns: str, metric: str = "test_
 
 def finals(results: Results, metric: str) -> dict[Key, dict[int, float]]:
     """Return the final figure of each seed of each cell, of the setting that the cell is judged by."""
+    if not any(metric in run.final for run in results.runs):
+        raise unknown_name("final figure", metric, {name for run in results.runs for name in run.final})
+    settings: dict[Key, set[Key]] = {}
+    for run in results.runs:
+        settings.setdefault(_key(run.cell), set()).add(_key(run.setting))
     found: dict[Key, dict[int, float]] = {}
     for run in results.runs:
-        if run.chosen is not False:
+        if run.chosen or len(settings[_key(run.cell)]) == 1:
             values = found.setdefault(_key(run.cell), {})
             if run.final.get(metric) is not None:
                 values[run.seed] = float(run.final[metric])

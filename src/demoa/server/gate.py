@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from demoa.aggregation.stores.store import Store
-from demoa.core.arrays import LARGEST_NORM, dtype_name, is_plain
+from demoa.core.arrays import dtype_name, is_plain
 from demoa.core.errors import UpdateRejected
 from demoa.server.round import OpenRound
 
@@ -20,11 +20,13 @@ class Gate:
     Args:
         width: How many entries a vector has.
         dtype: The name of its dtype.
+        largest: The longest norm that can be worked with.
         norm_limit: The longest norm that is accepted, if there is a limit.
     """
 
     width: int
     dtype: str
+    largest: float
     norm_limit: float | None = None
 
     def check_sender(self, client: Any, known: bool, current: OpenRound | None, number: Any) -> OpenRound:
@@ -54,7 +56,7 @@ class Gate:
         norm = float(np.sqrt(store.squared_norm(adopted)))
         if not np.isfinite(norm):
             raise UpdateRejected(client, "not_finite", "it holds NaN, infinity, or numbers that overflow")
-        limit = min(LARGEST_NORM[self.dtype], np.inf if self.norm_limit is None else self.norm_limit)
+        limit = min(self.largest, np.inf if self.norm_limit is None else self.norm_limit)
         if norm > limit:
             raise UpdateRejected(client, "norm", f"its norm is {norm:.4g}, the limit is {limit:.4g}")
         return adopted

@@ -97,7 +97,7 @@ class Optimizer:
             rows: What others would be, by place, (d,) each.
         """
         store, scale = state.cache.store, state.scale
-        before = {place: store.read(place) for place in rows}
+        before = {place: store.copy_of(place) for place in rows}
         try:
             state.scale = scale.copy()
             for place, row in rows.items():
@@ -107,8 +107,8 @@ class Optimizer:
             return None if step is None else step.aggregate.vector
         finally:
             state.scale = scale
-            for place, row in before.items():
-                state.cache.blend(place, 0.0, 1.0, row)
+            for place, copy in before.items():
+                state.cache.put_back(place, copy)
 
     def move(self, state: ServerState, found: Aggregate, lr: float) -> Any:
         """Make the step and return its direction, (d,); the state is changed at the end, when nothing can fail."""

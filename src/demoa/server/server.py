@@ -17,7 +17,7 @@ from demoa.aggregation.rules import Rule
 from demoa.aggregation.sketch import Sketches
 from demoa.aggregation.stores import STORES, StoreKind
 from demoa.aggregation.stores.fitting import check_fits, check_table_fits
-from demoa.core.arrays import LARGEST_NORM, check_floats, dtype_name, frozen, like
+from demoa.core.arrays import check_floats, dtype_name, frozen, like
 from demoa.core.checks import positive, require, share, shares, whole_number
 from demoa.core.errors import ConfigError, RoundError, UpdateRejected
 from demoa.core.registry import build, describe
@@ -87,20 +87,21 @@ class Server:
         self._optimizer = Optimizer(self.algorithm, self.aggregator, len(self._roster), self.seed)
         self.lr = positive("lr", lr)
         self.momentum = momentum
+        self.store = build("store", StoreKind, STORES, store)  # type: ignore[type-abstract]
         self._gate = Gate(
             len(parameters),
             dtype_name(parameters),
+            self.store.largest_norm(dtype_name(parameters)),
             None if norm_limit is None else positive("norm_limit", norm_limit),
         )
-        self.store = build("store", StoreKind, STORES, store)  # type: ignore[type-abstract]
         check_fits(self.store, len(self._roster), len(parameters), np.dtype(self._gate.dtype).itemsize)
-        if self.aggregator.looks_at_table:
+        if self.aggregator.looks_at_table or self.algorithm.uses_estimate:
             check_table_fits(self._optimizer.rows)
         rows = self.store.make(len(self._roster), self._optimizer.rows - len(self._roster), parameters)
         self.sketch = None if sketch is None else whole_number("sketch", sketch, least=1)
         start = rows.adopt(parameters)
         length = float(np.sqrt(rows.squared_norm(start)))
-        require(length <= LARGEST_NORM[self._gate.dtype], "parameters", "NaN, infinity or huge numbers", "finite")
+        require(length <= self._gate.largest, "parameters", "NaN, infinity or huge numbers", "finite")
         self._like = parameters[:0].detach().clone() if hasattr(parameters, "detach") else np.empty(0)
         self._state = ServerState(
             cache=RowCache(rows, sketches=None if sketch is None else Sketches(rows, sketch, self.seed)),

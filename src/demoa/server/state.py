@@ -53,7 +53,7 @@ def reseated(state: ServerState, places: list[int | None], store: Store) -> Serv
     cache = RowCache(store, sketches=sketches and sketches.of(store))
     for place, before in enumerate([*places, *own]):
         if before is not None:
-            cache.blend(place, 0.0, 1.0, state.cache.store.read(before))
+            cache.put_back(place, state.cache.store.copy_of(before))
     return ServerState(
         cache=cache,
         parameters=state.parameters,

@@ -41,12 +41,18 @@ def scaled_sums(
 
 
 @njit(nogil=True, cache=True)
+def _distance(squares, product):  # pragma: no cover
+    """Return the squared distance of two rows; as in a table, what cancels down to its last bits is noise."""
+    distance = squares - 2.0 * product
+    return distance if distance > 4.0 * np.finfo(np.float64).eps * squares else 0.0
+
+
+@njit(nogil=True, cache=True)
 def share_of(products, squares, scale, row, sign, thresholds, sums):  # pragma: no cover
     """Add to sums_j sign * max(0, thresholds_j - distance of rows j and `row`), for all j but that row."""
     mine, factor, norm = products[row], scale[row], squares[row]
     for j in range(len(sums)):
-        distance = squares[j] + norm - 2.0 * (factor * scale[j] * mine[j])
-        near = thresholds[j] - max(0.0, distance)
+        near = thresholds[j] - _distance(squares[j] + norm, factor * scale[j] * mine[j])
         if near > 0.0 and j != row:
             sums[j] += sign * near
 
@@ -82,10 +88,7 @@ def _distances(products, squares, scale, row, others):  # pragma: no cover
     mine, factor, norm = products[row], scale[row], squares[row]
     for j in range(len(squares)):
         if j != row:
-            total = squares[j] + norm
-            distance = total - 2.0 * (factor * scale[j] * mine[j])
-            # As in a table: what is left of a sum that cancels down to its last bits is noise.
-            others[j if j < row else j - 1] = distance if distance > 4.0 * np.finfo(np.float64).eps * total else 0.0
+            others[j if j < row else j - 1] = _distance(squares[j] + norm, factor * scale[j] * mine[j])
 
 
 @njit(nogil=True, cache=True)

@@ -38,6 +38,14 @@ class DenseStore(NumpyVectors):
         """Return a copy of one row, (d,)."""
         return np.array(self._rows[index])
 
+    def copy_of(self, index: int) -> NDArray[np.floating]:
+        """Return a copy of one row, (d,)."""
+        return self.read(index)
+
+    def put_back(self, index: int, copy: NDArray[np.floating]) -> None:
+        """Set row `index` to what `copy_of` gave."""
+        self._rows[index] = copy
+
     def blend(self, index: int, keep: float, gain: float, vector: NDArray[np.floating]) -> None:
         """Set row `index` to keep * row + gain * vector."""
         products.blend(self._rows[index], keep, gain, vector)

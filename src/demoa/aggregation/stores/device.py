@@ -46,6 +46,14 @@ class DeviceStore:
         """Return a copy of one row, (d,)."""
         return self._rows[index].clone()
 
+    def copy_of(self, index: int) -> torch.Tensor:
+        """Return a copy of one row, (d,)."""
+        return self.read(index)
+
+    def put_back(self, index: int, copy: torch.Tensor) -> None:
+        """Set row `index` to what `copy_of` gave."""
+        self._rows[index] = copy
+
     def blend(self, index: int, keep: float, gain: float, vector: torch.Tensor) -> None:
         """Set row `index` to keep * row + gain * vector."""
         self._rows[index].copy_(self.blended(self._rows[index], keep, gain, vector))

@@ -68,7 +68,7 @@ def check_table_fits(rows: int) -> None:
     if memory is not None and needed > memory:
         raise ConfigError(
             f"the inner products of {rows:,} rows take {needed / 1e9:.1f} GB of memory, and {memory / 1e9:.1f} GB are "
-            "free; use mean, centered_clip, median, trimmed_mean or meamed, which need none, or fewer clients"
+            "free; mean, centered_clip, median, trimmed_mean and meamed need none, unless the algorithm is marina_pp"
         )
 
 

@@ -16,7 +16,7 @@ from demoa.aggregation.stores.mapped import STAMPS, MappedPlanes
 from demoa.aggregation.stores.memory import MemoryPlanes
 from demoa.aggregation.stores.store import Store
 from demoa.aggregation.stores.tiled import TiledStore
-from demoa.core.arrays import dtype_name, on_cpu
+from demoa.core.arrays import LARGEST_NORM, dtype_name, on_cpu
 from demoa.core.checks import require, share, whole_number
 from demoa.core.errors import ConfigError
 from demoa.core.registry import describe
@@ -50,6 +50,10 @@ class StoreKind(ABC):
         """Return, as JSON holds it, what must agree between a server that saves its rows and one that loads them."""
         return {key: value for key, value in describe(self).items() if key != "folder"}
 
+    def largest_norm(self, dtype: str) -> float:
+        """Return how long a vector of this dtype may be."""
+        return LARGEST_NORM[dtype]
+
     def entries(self, width: int) -> int:
         """Return how long whole vectors are where this store sees vectors of `width` entries."""
         return width
@@ -82,6 +86,10 @@ class _Encoded(StoreKind):
     def codec(self, dtype: np.dtype[np.floating]) -> Codec:
         """Return how rows of this dtype are written."""
 
+    def largest_norm(self, dtype: str) -> float:
+        """Return how long a vector may be: numbers in fewer bytes are no larger than those of float32."""
+        return LARGEST_NORM["float32"]
+
     def make(self, clients: int, own: int, like: Any) -> Store:
         """Return zero rows."""
         if not on_cpu(like):
@@ -98,7 +106,8 @@ class _Encoded(StoreKind):
         """Return the size of the planes."""
         planes = self.codec(np.dtype(f"f{itemsize}")).planes(width).values()
         row = sum(plane.columns * plane.dtype.itemsize for plane in planes)
-        return Bytes(clients * row, 0) if self.folder is None else Bytes(0, clients * (row + STAMPS.itemsize))
+        rows = clients * row
+        return Bytes(rows, 0) if self.folder is None else Bytes(0, rows + (clients + 1) * STAMPS.itemsize)
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,10 @@ class Memmap(_Encoded):
     def codec(self, dtype: np.dtype[np.floating]) -> Codec:
         """Return the codec that changes nothing."""
         return PlainCodec(dtype)
+
+    def largest_norm(self, dtype: str) -> float:
+        """Return how long a vector of this dtype may be."""
+        return LARGEST_NORM[dtype]
 
 
 @dataclass(frozen=True)

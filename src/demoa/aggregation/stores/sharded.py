@@ -89,10 +89,13 @@ class Shard:
 
     def disconnect(self) -> None:
         """Wait until all workers are here, and leave them: a process that ends without it may take others along."""
-        self.wait()
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            self.wait()
+            dist.destroy_process_group()
 
     def _from_all(self, mine: torch.Tensor) -> list[torch.Tensor]:
+        if not dist.is_initialized():
+            raise StoreError(f"worker {self.rank} of {self.count} has left the others; start all of them again")
         device = torch.device("cuda") if dist.get_backend() == "nccl" else mine.device
         parts = [torch.empty_like(mine, device=device) for _ in range(self.count)]
         try:
@@ -135,6 +138,10 @@ class Sharded(StoreKind):
         """Return what must agree: how the columns are kept, not how many workers there are."""
         return self.inner.described()
 
+    def largest_norm(self, dtype: str) -> float:
+        """Return how long a vector of this dtype may be."""
+        return self.inner.largest_norm(dtype)
+
     def entries(self, width: int) -> int:
         """Return how long whole vectors are."""
         return self.shard.width
@@ -168,6 +175,14 @@ class ShardedStore:
     def read(self, index: int) -> Any:
         """Return a copy of this worker's piece of one row."""
         return self._local.read(index)
+
+    def copy_of(self, index: int) -> Any:
+        """Return all that this worker keeps of a row, to be put back later."""
+        return self._local.copy_of(index)
+
+    def put_back(self, index: int, copy: Any) -> None:
+        """Set row `index` to what `copy_of` gave."""
+        self._local.put_back(index, copy)
 
     def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
         """Set row `index` to keep * row + gain * vector."""

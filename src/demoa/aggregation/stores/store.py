@@ -40,6 +40,14 @@ class Store(Protocol):
         """Return a copy of one row, (d,)."""
         ...
 
+    def copy_of(self, index: int) -> Any:
+        """Return all that is kept of a row, to be put back later, here or in a store that is like this one."""
+        ...
+
+    def put_back(self, index: int, copy: Any) -> None:
+        """Set row `index` to what `copy_of` gave, to the bit."""
+        ...
+
     def blend(self, index: int, keep: float, gain: float, vector: Any) -> None:
         """Set row `index` to keep * row + gain * vector."""
         ...

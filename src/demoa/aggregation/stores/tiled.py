@@ -106,6 +106,22 @@ class TiledStore(NumpyVectors):
         self._touch(1)
         return row
 
+    def copy_of(self, index: int) -> dict[str, NDArray[Any]]:
+        """Return all that is kept of a row: what its codec has written, what waits to be written among it."""
+        if index >= self._clients:
+            return {"own": self.read(index)}
+        return {name: np.array(plane[index]) for name, plane in self._planes.arrays.items()}
+
+    def put_back(self, index: int, copy: Mapping[str, NDArray[Any]]) -> None:
+        """Set row `index` to what `copy_of` gave, to the bit."""
+        if index >= self._clients:
+            self._own[index - self._clients] = copy["own"]
+            return
+        planes = self._planes.write(index)
+        for name, content in copy.items():
+            planes[name][index] = content
+        self._planes.written(index)
+
     def blend(self, index: int, keep: float, gain: float, vector: NDArray[np.floating]) -> None:
         """Set row `index` to keep * row + gain * vector."""
         if index >= self._clients:
