@@ -50,7 +50,7 @@ def test_only_runs_that_differ_in_nothing_else_are_paired(study):
 @pytest.mark.parametrize("count", [6, 30])
 def test_chance_is_seldom_taken_for_a_difference(count):
     draw = np.random.default_rng(0)
-    found = np.array([tables.exchanged(draw.standard_normal(count)) for _ in range(60)])
+    found = np.array([tables.exchanged(draw.standard_normal(count)) for _ in range(24)])
     assert (found <= 0.1).mean() <= 0.25
     assert 0.3 <= found.mean() <= 0.7
     assert tables.exchanged(1 + 0.1 * draw.standard_normal(count)) <= 2 * 0.5**6

@@ -92,6 +92,5 @@ def test_a_lost_worker_ends_the_run_and_another_number_of_them_goes_on(alone, tm
         assert "error: worker" in printed
         assert "lost another one" in printed
         assert "start all of them again" in printed
-    for workers in (2, 3):
-        again = found(workers, cases=[{"rule": "cclip"}], rounds=12, load=str(tmp_path / "state"))
-        assert_same([{**again[0], "weights": []}], [{**alone[1], "weights": []}])
+    again = found(3, cases=[{"rule": "cclip"}], rounds=12, load=str(tmp_path / "state"))
+    assert_same([{**again[0], "weights": []}], [{**alone[1], "weights": []}])

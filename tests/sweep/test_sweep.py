@@ -382,7 +382,10 @@ def test_own_parts_take_part_by_import_path(tmp_path):
     assert {row["attack"] for row in rows} == {"alie", "own_parts:Reverse, strength 2"}
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "studies").glob("*.toml")), ids=lambda file: file.stem)
+STUDIES = sorted(file for file in (ROOT / "studies").glob("*.toml") if not file.stem.startswith("stores"))
+
+
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_the_papers_studies_are_what_its_tables_say(file):
     cells = expand(read_study(file))
     runs = sum(len(cell.runs) for cell in cells)
@@ -406,3 +409,8 @@ def test_a_ray_of_ones_own_comes_to_the_same(spec, straight, tmp_path):
     assert found.stderr == ""
     assert table(tmp_path / "study") == table(straight)
     assert outcome(tmp_path / "study") == outcome(straight)
+
+
+@pytest.mark.parametrize(("name", "runs"), [("stores", 75), ("stores-rules", 90)])
+def test_the_studies_of_stores(name, runs):
+    assert sum(len(cell.runs) for cell in expand(read_study(ROOT / "studies" / f"{name}.toml"))) == runs
