@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from demoa import results
 from demoa.cli.main import main
+from demoa.core.errors import ConfigError
 from demoa.results import RunFolder
 from demoa.results.study import StudyFolder
 from demoa.sweep.grid import expand
@@ -145,6 +146,41 @@ def test_finished_runs_are_never_played_again(spec, straight):
     assert demoa("sweep", spec, "--out", straight, "--keep-states").returncode == 0
     assert before == {path: path.stat().st_mtime_ns for path in (straight / "runs").rglob("*") if path.name != ".lock"}
     assert len(StudyFolder(straight).journal()) == events
+
+
+def test_a_study_in_one_file_is_not_played_again(spec, straight, tmp_path):
+    results.export(straight, tmp_path / "known.jsonl")
+    path = tmp_path / "study"
+    found = demoa("sweep", spec, "--out", path, "--known", tmp_path / "known.jsonl")
+    assert found.returncode == 0, found.stderr
+    assert "24 runs are taken from" in found.stdout
+    assert not [event for event in StudyFolder(path).journal() if event["event"] == "began"]
+    results.export(path, tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "known.jsonl").read_text()
+    with pytest.raises(ConfigError, match="came from a file that holds no records of single rounds"):
+        results.load(path, "rounds")
+
+
+def test_a_study_goes_on_from_a_file_that_holds_a_part_of_it(spec, straight, tmp_path):
+    """Of some runs it has the end, of some what validation said on the way, of some nothing, of one that it failed."""
+    part = tmp_path / "part"
+    shutil.copytree(straight, part)
+    runs = sorted((part / "runs").iterdir())
+    done = [run for run in runs if (run / "final.json").exists()]
+    for run in done[::2]:
+        (run / "final.json").unlink()
+    lost = next(run for run in runs if run not in done)
+    shutil.rmtree(lost)
+    RunFolder(done[0]).fail("RuntimeError: no luck", "")
+    (part / "chosen.json").unlink()
+    results.export(part, tmp_path / "part.jsonl")
+    path = tmp_path / "study"
+    found = demoa("sweep", spec, "--out", path, "--known", tmp_path / "part.jsonl")
+    assert found.returncode == 0, found.stderr
+    assert "22 runs are taken from" in found.stdout
+    assert table(path) == table(straight)
+    played = {event["run"] for event in StudyFolder(path).journal() if event["event"] == "began"}
+    assert played == {run.name for run in (*done[::2], lost)}
 
 
 def test_states_are_kept_only_on_request(spec, tmp_path, straight):

@@ -181,6 +181,7 @@ def sweep_command(
     processes: int | None,
     engine: str,
     retry: bool,
+    known: Path | None,
     keep_states: bool,
     plan: bool,
     console: Console,
@@ -196,7 +197,9 @@ def sweep_command(
     sweep = Sweep(study, cells, folder, keep_states=keep_states)
     made = make_engine(engine, slots, processes)
     try:
-        sweep.open(retry=retry)
+        taken = sweep.open(retry=retry, known=known)
+        if known is not None:
+            console.print(f"{taken} runs are taken from {known}", soft_wrap=True, highlight=False, markup=False)
         ended = play_sweep(sweep, made, console)
     except KeyboardInterrupt:  # the second one: no more is shown, and what is under way still ends its round
         ended = False

@@ -7,7 +7,7 @@ what is drawn of it. The records of single rounds are left out.
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,10 @@ from typing import Any
 from demoa.core.errors import ConfigError, StoreError
 from demoa.results.folder import Record, replace_text
 from demoa.results.run import History, Results, RunResult
+from demoa.results.study import StudyFolder
 
 SUFFIX = ".jsonl"
 FORMAT = "demoa study 1"
-DIGITS = 7
-"""Significant digits of what is drawn."""
-
 FACTS = ("id", "cell", "setting", "seed", "chosen", "status", "error", "seconds")
 ABOUT = ("title", "note", "scaled", "axes", "seeds", "tuned", "method", "layout")
 
@@ -49,11 +47,7 @@ class KeptSource:
 
     def history(self) -> History:
         """Return what is drawn of the run; nothing of one that was not chosen."""
-        points = {
-            metric: [(number, math.nan if value is None else value) for number, value in found]
-            for metric, found in self.line["points"].items()
-        }
-        return History(list(self.line["majority"]), points)
+        return History.of(self.line)
 
 
 def write(results: Results, target: Path) -> int:
@@ -73,13 +67,8 @@ def _line(run: RunResult) -> dict[str, Any]:
         "spec": run.spec,
         "final": run.final,
         "scores": run.source.scores(),
-        "majority": drawn.majority,
-        "points": {metric: [[n, _short(value)] for n, value in found] for metric, found in drawn.points.items()},
+        **drawn.plain(),
     }
-
-
-def _short(value: float) -> float | None:
-    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 
 def read(path: Path) -> Results:
@@ -97,3 +86,27 @@ def read(path: Path) -> Results:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} does not hold a study; make it with demoa export FOLDER {path.name}") from error
+
+
+def restore(path: Path, folder: StudyFolder, wanted: Collection[str]) -> int:
+    """Put runs that a file holds into the folder of a study, which is open, and return how many were taken.
+
+    A run that is not wanted, that failed, or that has begun in the folder is left out. One that was on its way when
+    the file was written keeps what validation said of it, and is played from its start where it has to go on.
+    """
+    taken = 0
+    for run in read(path).runs:
+        target = folder.run(run.id)
+        if run.id in wanted and run.spec and run.status != "failed" and not target.has_begun:
+            scores, final = run.source.scores(), run.final
+            target.start(run.id, run.spec)
+            for number, score in scores.items():
+                target.add_score(int(number), score)
+            if final:
+                target.keep_history(run.history.plain())
+                target.finish(final)
+            if run.seconds is not None:
+                rounds = int(run.spec["run"]["rounds"]) if final else max(map(int, scores), default=0)
+                folder.log({"event": "ended", "run": run.id, "rounds": rounds, "seconds": run.seconds})
+            taken += 1
+    return taken

@@ -24,6 +24,7 @@ class RunFolder:
     error.json          why the run failed, if it did
     state.safetensors   the server, as of the last checkpoint
     final.json          the final figures, once the run is through
+    history.json        what is drawn of the run, if it was played elsewhere and its records were not kept
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,6 +35,11 @@ class RunFolder:
     def state(self) -> Path:
         """The server's saved state."""
         return self.path / "state.safetensors"
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a run here."""
+        return (self.path / "spec.json").exists()
 
     def start(self, identity: str, resolved: dict[str, Any]) -> None:
         """Begin a new run here; a folder that holds one is refused."""
@@ -49,7 +55,7 @@ class RunFolder:
 
     def check_free(self) -> None:
         """Raise ConfigError if the folder holds a run."""
-        if (self.path / "spec.json").exists():
+        if self.has_begun:
             raise ConfigError(f"{self.path} already holds a run; go on with --resume, or choose another folder")
 
     def spec(self) -> tuple[str, dict[str, Any]]:
@@ -87,6 +93,15 @@ class RunFolder:
     def final(self) -> Record | None:
         """Return the final figures, or None if the run is not through."""
         found: Record | None = self._read("final.json")
+        return found
+
+    def keep_history(self, history: Record) -> None:
+        """Write what is drawn of a run whose records are not here."""
+        self._write("history.json", history)
+
+    def history(self) -> Record | None:
+        """Return what is drawn of a run whose records are not here; None if they are."""
+        found: Record | None = self._read("history.json")
         return found
 
     def add_score(self, round: int, score: Record) -> None:

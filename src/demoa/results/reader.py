@@ -22,7 +22,7 @@ class FolderSource:
 
     def spec(self) -> dict[str, Any]:
         """Return the whole spec; empty if the run never began."""
-        return self.folder.spec()[1] if (self.folder.path / "spec.json").exists() else {}
+        return self.folder.spec()[1] if self.folder.has_begun else {}
 
     def final(self) -> Record:
         """Return the final figures; empty if there are none."""
@@ -34,11 +34,14 @@ class FolderSource:
 
     def records(self) -> list[Record]:
         """Return the record of each round; empty if the run never began."""
+        if self.folder.history() is not None:
+            raise ConfigError(f"{self.folder.path} came from a file that holds no records of single rounds")
         return self.folder.records() if (self.folder.path / "records.jsonl").exists() else []
 
     def history(self) -> History:
         """Return what is drawn of the run; a small part of its records."""
-        return _history(self.records())
+        kept = self.folder.history()
+        return _history(self.records()) if kept is None else History.of(kept)
 
 
 def read_results(path: Path) -> Results:
@@ -121,7 +124,7 @@ def _status(run: RunFolder, chosen: bool | None) -> str:
         return "done"
     if run.error() is not None:
         return "failed"
-    if not (run.path / "spec.json").exists():
+    if not run.has_begun:
         return "missing"
     return "dropped" if chosen is False else "unfinished"
 

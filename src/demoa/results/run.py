@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -10,6 +12,9 @@ from demoa.results.folder import Record
 
 METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
 """What a run is drawn by. The first two are measured now and then; the others come with every round."""
+
+DIGITS = 7
+"""Significant digits of what is drawn, where it is kept without the records that it comes from."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,24 @@ class History:
 
     majority: list[int]
     points: dict[str, list[tuple[int, float]]]
+
+    def plain(self) -> Record:
+        """Return it as JSON holds it, with DIGITS significant digits; None is a number that is not finite."""
+        points = {metric: [[number, _short(value)] for number, value in found] for metric, found in self.points.items()}
+        return {"majority": self.majority, "points": points}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> History:
+        """Return what `plain` made of a history."""
+        points = {
+            metric: [(number, math.nan if value is None else value) for number, value in found]
+            for metric, found in plain["points"].items()
+        }
+        return cls(list(plain["majority"]), points)
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 
 class RunSource(Protocol):

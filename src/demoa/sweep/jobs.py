@@ -135,8 +135,7 @@ def _play(
         clock.start()
         return _done(job, folder, clock)
     experiment = make_experiment(spec_from(job.spec), loaded)
-    is_new = not (job.folder / "spec.json").exists()
-    (begin if is_new else take_up)(experiment, folder)
+    (take_up if folder.has_begun else begin)(experiment, folder)
     clock.start()
     told, shown = 0.0, {"accuracy": None, "loss": None}
     with closing(play(experiment, folder, job.until)) as rounds:

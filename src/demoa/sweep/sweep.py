@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from demoa.core.errors import StoreError
+from demoa.results import archive
 from demoa.results.folder import Record
 from demoa.results.study import StudyFolder
 from demoa.sweep.engines import Engine
@@ -57,9 +59,18 @@ class Sweep:
         self._stopping = False
         self._no_room: str | None = None
 
-    def open(self, *, retry: bool = False) -> None:
-        """Begin the study in its folder, or take it up there; with `retry`, runs that failed get another try."""
+    def open(self, *, retry: bool = False, known: Path | None = None) -> int:
+        """Begin the study in its folder, or take it up there.
+
+        Args:
+            retry: Give runs that failed another try.
+            known: A file that `demoa export` made: its runs are not played again.
+
+        Returns:
+            How many runs were taken from the file.
+        """
         self._folder.open(described(self._study, self._cells))
+        taken = 0 if known is None else archive.restore(known, self._folder, self._runs)
         for run in self._runs.values():
             if retry:
                 self._folder.run(run.id).forgive()
@@ -71,6 +82,7 @@ class Sweep:
         for event in self._folder.journal():
             if event["event"] == "ended" and event["run"] in self._runs:
                 self._note_rate(self._runs[event["run"]], event["rounds"], event["seconds"])
+        return taken
 
     def play(self, engine: Engine) -> Iterator[None]:
         """Do all that is left; yields now and then, for whoever shows how far it is."""
@@ -129,14 +141,17 @@ class Sweep:
         return [(self._names[identity], self._folder.run(identity).error() or "") for identity in failed]
 
     def _queue(self) -> list[tuple[PlannedRun, int]]:
-        """Return what can be begun now, longest first: a run that may pause counts with all that may come after it."""
+        """Return what can be begun now: longest runs first, and of equal ones those of the cell that comes first.
+
+        A run that has paused is as long as it was, so that cells are brought to their end one after the other.
+        """
         waiting = [
             (run, until)
             for found in self._stages.values()
             for run, until in found.pending
             if run.id not in self._running
         ]
-        return sorted(waiting, key=lambda job: -self._work(job[0], job[0].rounds))
+        return sorted(waiting, key=lambda job: -job[0].rounds * job[0].effort * (self._rate(job[0]) or 1.0))
 
     def _work(self, run: PlannedRun, until: int) -> float:
         """Return about how many seconds it takes to play a run up to a round; in other units if none was measured."""
