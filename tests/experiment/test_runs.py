@@ -80,6 +80,28 @@ def test_chosen_rows_reach_the_server():
             np.testing.assert_allclose(row, -0.1 * honest.mean(axis=0), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("algorithm", ["demoa", "fedavg"])
+@pytest.mark.parametrize("sees", [None, "aggregated", "sampled", "all"])
+def test_an_attack_is_shown_the_honest_rows_that_the_spec_says(algorithm, sees):
+    """IPM's row is -0.1 times the mean of what it is shown, so it tells what that was."""
+    settings = [*SMALL, f"algorithm.name={algorithm}", "attack.name=ipm", "sampling.p=0.4"]
+    federation = make_experiment(
+        read_spec(None, settings + ([] if sees is None else [f"clients.adversary_sees={sees}"]))
+    ).federation
+    lied = False
+    for _ in range(12):
+        played = federation.play()
+        liars = [client for client in played.sampled if client < 2]
+        fresh = [client for client in played.sampled if client >= 2]
+        everyone = sees == "all" or (sees in (None, "aggregated") and algorithm == "demoa") or not fresh
+        shown = range(2, 10) if everyone else fresh
+        for liar in liars:
+            lied = lied or 0 < len(fresh) < 8
+            expected = -0.1 * np.mean([federation.server.momentum_of(client).numpy() for client in shown], axis=0)
+            np.testing.assert_allclose(federation.server.momentum_of(liar).numpy(), expected, rtol=1e-4, atol=1e-6)
+    assert lied
+
+
 def draws_of(*settings):
     """What each kind of draws came to in the first rounds of a run, by its name in [seeds]."""
     experiment = make_experiment(read_spec(None, [*SMALL, "attack.name=gaussian", "sampling.p=0.5", *settings]))

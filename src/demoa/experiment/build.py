@@ -33,7 +33,7 @@ from demoa.partition import PARTITIONS, Partition
 from demoa.sampling import SAMPLINGS, Sampling
 from demoa.server.algorithms import ALGORITHMS, Algorithm
 from demoa.server.server import Server
-from demoa.simulation.adversary import Adversary
+from demoa.simulation.adversary import VIEWS, Adversary
 from demoa.simulation.federation import Federation
 
 
@@ -86,7 +86,13 @@ def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
         server=server,
         worker=worker,
         sampling=parts.sampling,
-        adversary=Adversary(parts.attack, clients.byzantine, model.parameters.clone(), spec.seed("attack")),
+        adversary=Adversary(
+            parts.attack,
+            clients.byzantine,
+            model.parameters.clone(),
+            spec.seed("attack"),
+            clients.adversary_sees or VIEWS[0],
+        ),
         sampling_seed=spec.seed("sampling"),
     )
     return Experiment(spec, parts.resolved(spec), dataset, federation, held_out)
@@ -110,6 +116,8 @@ class _Parts:
             whole_number(f"clients.{name}", getattr(clients, name), least=1)
         liars = clients.byzantine
         require(0 <= liars < clients.n, "clients.byzantine", liars, f"from 0 to {clients.n - 1}")
+        if clients.adversary_sees not in (None, *VIEWS):
+            raise unknown_name("clients.adversary_sees", clients.adversary_sees, VIEWS)
         if "p" in spec.algorithm.options:
             raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
         self.partition: Partition = _make("partition", Partition, PARTITIONS, spec.task.partition)

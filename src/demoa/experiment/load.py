@@ -91,7 +91,7 @@ def _value(hint: Any, value: Any, path: str, default: Any) -> Any:
         return tuple(_variant(step, path) for step in steps)
     if dataclasses.is_dataclass(hint):
         return _section(typing.cast(type[Any], hint), value, path)
-    if hint is str:
+    if hint in (str, str | None):
         if not isinstance(value, str):
             raise ConfigError(f"{path} must be text, got {value!r}")
         return value

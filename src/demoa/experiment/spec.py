@@ -32,13 +32,18 @@ class Task:
 
 @dataclass(frozen=True)
 class Clients:
-    """Who learns."""
+    """Who learns, and who lies.
+
+    `adversary_sees`: which honest rows an attack is shown: those that are "aggregated", if it is not given, those of
+    the clients "sampled" in this round, or "all".
+    """
 
     n: int = 25
     byzantine: int = 5
     batch_size: int = 32
     local_steps: int = 1
     local_lr: float = 0.1
+    adversary_sees: str | None = None
 
 
 @dataclass(frozen=True)

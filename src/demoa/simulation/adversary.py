@@ -11,6 +11,9 @@ from demoa.core.seeding import generator
 from demoa.server.round import Round
 from demoa.server.server import Server
 
+VIEWS = ("aggregated", "sampled", "all")
+"""What an adversary may be shown of the honest rows."""
+
 
 @dataclass(frozen=True)
 class Adversary:
@@ -21,21 +24,36 @@ class Adversary:
         byzantine: How many they are.
         start: The parameters before the first round, (d,).
         seed: What the attack draws from.
+        sees: Which honest rows the attack is shown: those that the rule sees ("aggregated"), those of this round
+            ("sampled"), or one of every honest client, be it old ("all"). If there are none, it is shown all.
     """
 
     attack: Attack
     byzantine: int
     start: Any
     seed: int
+    sees: str = "aggregated"
 
     def liars(self, sampled: Sequence[int]) -> list[int]:
         """Return the Byzantine clients among some."""
         return [client for client in sampled if client < self.byzantine]
 
-    def honest_seen(self, server: Server, sampled: Sequence[int]) -> list[int]:
+    def honest_aggregated(self, server: Server, sampled: Sequence[int]) -> list[int]:
         """Return the honest clients whose rows the rule sees."""
-        seen = range(len(server.clients)) if server.algorithm.delayed else sampled
-        return [client for client in seen if client >= self.byzantine]
+        return self._honest(server, sampled if not server.algorithm.delayed else None)
+
+    def _honest(self, server: Server, among: Sequence[int] | None) -> list[int]:
+        """Return the honest clients among some, or all of them."""
+        clients = range(len(server.clients)) if among is None else among
+        return [client for client in clients if client >= self.byzantine]
+
+    def _shown(self, server: Server, sampled: Sequence[int]) -> list[int]:
+        """Return the honest clients whose rows the attack is shown."""
+        if self.sees == "aggregated":
+            shown = self.honest_aggregated(server, sampled)
+        else:
+            shown = self._honest(server, sampled if self.sees == "sampled" else None)
+        return shown or self._honest(server, None)
 
     def lies(
         self, server: Server, task: Round, sampled: Sequence[int], spoilt: Callable[[int, Round], Any]
@@ -60,12 +78,11 @@ class Adversary:
 
     def _row(self, server: Server, task: Round, sampled: Sequence[int], liars: list[int]) -> Any | None:
         """Ask a colluding attack for the row that the server is to hold."""
-        seen = self.honest_seen(server, sampled) or range(self.byzantine, len(server.clients))
         view = AttackView(
             round=task.number,
             n=len(server.clients),
             byzantine=self.byzantine,
-            honest=server.inspect(seen),
+            honest=server.inspect(self._shown(server, sampled)),
             majority=len(liars) > len(sampled) - len(liars),
             parameters=server.adopt(task.parameters),
             start=server.adopt(self.start),

@@ -94,7 +94,7 @@ class Federation:
                 raise
 
     def _error(self, report: RoundReport, sampled: list[int]) -> float | None:
-        honest = self.adversary.honest_seen(self.server, sampled)
+        honest = self.adversary.honest_aggregated(self.server, sampled)
         if report.direction is None or not honest:
             return None
         rows = self.server.inspect(honest)
