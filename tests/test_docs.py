@@ -1,12 +1,65 @@
-"""Figures in the documentation are those that its commands print."""
+"""Tables and pictures in the documentation are those that the commands beside them make."""
 
+import contextlib
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-from demoa.cli.table import markdown_tables
+import numpy as np
+import pytest
+from PIL import Image
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
 
 
-def test_what_stores_cost():
-    printed = markdown_tables(DOCS / "results" / "stores.jsonl", "attack.name", "store", "float32", "test_accuracy")
-    assert printed in (DOCS / "scale.md").read_text()
+@pytest.fixture(scope="module")
+def redrawn(tmp_path_factory):
+    """A copy of the documentation, made again."""
+    copy = tmp_path_factory.mktemp("docs") / "docs"
+    shutil.copytree(ROOT / "docs", copy)
+    for picture in copy.rglob("*.png"):
+        picture.unlink()
+    subprocess.run([sys.executable, copy / "redraw.py"], check=True, timeout=300)
+    return copy
+
+
+def pages():
+    return sorted(page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", pages())
+def test_pages_say_what_their_commands_print(redrawn, page):
+    assert (redrawn / page).read_text() == (ROOT / "docs" / page).read_text(), "run scripts/redraw"
+
+
+def test_pictures_are_those_that_commands_draw(redrawn):
+    kept = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.png")}
+    assert kept == {path.relative_to(redrawn) for path in redrawn.rglob("*.png")}
+    for picture in kept:
+        with contextlib.ExitStack() as opened:
+            one, other = (
+                np.asarray(opened.enter_context(Image.open(folder / picture)).convert("L"), float)
+                for folder in (ROOT / "docs", redrawn)
+            )
+        assert one.shape == other.shape, f"{picture}: run scripts/redraw"
+        assert np.abs(one - other).mean() < 0.5, f"{picture}: run scripts/redraw"  # letters may be drawn otherwise
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("    demoa table docs/results/stores.jsonl --rows store --columns attack.name\n", "has no line <!-- end -->"),
+        ("    demoa draw docs/results/stores.jsonl --out docs/a.png\n", "does not show docs/a.png, which it draws"),
+    ],
+)
+def test_a_page_that_cannot_be_made_is_named(tmp_path, text, line):
+    docs = tmp_path / "docs"
+    (docs / "results").mkdir(parents=True)
+    for name in ("redraw.py", "results/stores.jsonl"):
+        shutil.copy(ROOT / "docs" / name, docs / name)
+    (docs / "page.md").write_text(text)
+    found = subprocess.run([sys.executable, docs / "redraw.py"], capture_output=True, text=True, check=False)
+    assert found.returncode != 0
+    assert line in found.stderr
+    assert "page.md" in found.stderr

@@ -1,13 +1,18 @@
 """Final figures as tables, and whether what is compared differs."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from demoa import results
 from demoa.cli.main import app, main
+from demoa.cli.table import markdown_tables
 from demoa.core.errors import ConfigError
-from demoa.results import tables
+from demoa.results import pairs, tables
+from demoa.results.selection import narrowed, read_together
 from tests.made_up import made_up
 
 
@@ -19,17 +24,69 @@ def study(tmp_path_factory):
 
 def test_cells_hold_the_runs_of_all_seeds_that_are_there(study):
     read = results.read_results(study)
-    found = list(tables.final_tables(read, "attack.name", "algorithm.name"))
+    found = list(tables.final_tables(read, ["attack.name"], "algorithm.name"))
     assert [table.labels for table in found] == [{"split": "IID"}, {"split": "non-IID"}]
-    assert set(found[0].cells["alie", "demoa"].values) == {0, 1, 2}
-    assert set(found[0].cells["alie", "fedcm"].values) == {0, 2}
+    assert set(found[0].cells[("alie",), "demoa"].values) == {0, 1, 2}
+    assert set(found[0].cells[("alie",), "fedcm"].values) == {0, 2}
     finals = {run.seed: run.final for run in read.runs if run.cell["algorithm.name"] == "demoa"}
-    assert found[1].cells["alie", "demoa"].values[2] == finals[2]["test_accuracy"]
+    assert found[1].cells[("alie",), "demoa"].values[2] == finals[2]["test_accuracy"]
+
+
+def altered(study, change):
+    """Results with other final figures: `change` takes a run and returns them."""
+
+    class Source:
+        def __init__(self, run):
+            self.run = run
+
+        def final(self):
+            return change(self.run)
+
+    read = results.read_results(study)
+    return replace(read, runs=tuple(replace(run, source=Source(run)) for run in read.runs))
+
+
+@pytest.mark.parametrize(("way", "expected"), [("mean", 0.55), ("worst", 0.3)])
+def test_cells_are_taken_together_seed_by_seed(study, way, expected):
+    """Of the two attacks the one is the worse with seed 0, the other with seed 1."""
+    worse = {("alie", 0): 0.2, ("bit_flip", 0): 0.9, ("alie", 1): 0.7, ("bit_flip", 1): 0.4}
+    read = altered(study, lambda run: {"test_accuracy": worse.get((run.cell["attack.name"], run.seed), 0.6)})
+    only = replace(read, runs=tuple(run for run in read.runs if run.seed < 2), seeds=(0, 1))
+    (table,) = tables.final_tables(only, ["split"], "algorithm.name", over=["attack.name"], way=way)
+    assert table.rows == [("IID",), ("non-IID",)]
+    cell = table.cells[("IID",), "demoa"]
+    assert np.mean(list(cell.values.values())) == pytest.approx(expected)
+    assert cell.runs == 4
+
+
+def test_a_seed_that_one_of_the_cells_lacks_has_no_figure(study):
+    read = results.read_results(study)
+    (table,) = tables.final_tables(read, ["split"], "algorithm.name", over=["attack.name"])
+    assert set(table.cells[("IID",), "fedcm"].values) == {0, 2}
+    assert "2 of 3 seeds" in markdown_tables(
+        read, ["split"], "algorithm.name", "test_accuracy", ["attack.name"], "mean"
+    )
+
+
+def test_collapses_stand_beside_figures(study):
+    read = altered(study, lambda run: {"test_accuracy": 0.5, "collapsed": run.seed == 1})
+    printed = markdown_tables(read, ["split"], "algorithm.name", "test_accuracy", ["attack.name"], "mean")
+    assert printed.count("50.00 ± 0.00, 2 of 6 collapsed") == 8
+
+
+def test_rows_may_have_several_axes(study):
+    (table,) = tables.final_tables(results.read_results(study), ["split", "attack.name"], "algorithm.name")
+    assert table.rows == [("IID", "alie"), ("IID", "bit_flip"), ("non-IID", "alie"), ("non-IID", "bit_flip")]
+
+
+def one_difference(read, label, against):
+    (found,) = [each for each in pairs.differences(read, "algorithm.name", against) if each.label == label]
+    return found
 
 
 def test_only_runs_that_differ_in_nothing_else_are_paired(study):
     read = results.read_results(study)
-    found = tables.difference(read, "algorithm.name", "fedcm", "demoa")
+    found = one_difference(read, "fedcm", "demoa")
     cells = len(read.axes["split"]) * len(read.axes["attack.name"])
     assert found.pairs == 3 * cells - 1  # one run is missing
     one, other = (
@@ -42,24 +99,66 @@ def test_only_runs_that_differ_in_nothing_else_are_paired(study):
     )
     expected = [one[key] - other[key] for key in one if one[key] is not None]
     assert found.mean == pytest.approx(np.mean(expected))
-    again = tables.difference(read, "algorithm.name", "demoa", "fedcm")
+    again = one_difference(read, "demoa", "fedcm")
     assert again.mean == pytest.approx(-found.mean)
     assert again.p == found.p
+
+
+def test_differences_in_groups_are_those_of_their_runs_and_corrected_together(study):
+    read = altered(study, lambda run: {"test_accuracy": 0.5 + 0.1 * (run.cell["split"] == "IID") * hash_of(run)})
+    found = pairs.differences(read, "algorithm.name", "demoa", ["split"])
+    assert [(each.group["split"], each.label) for each in found] == [
+        (split, label) for split in ("IID", "non-IID") for label in ("fedavg", "fedcm", "marina_pp")
+    ]
+    for each in found:
+        alone = pairs.differences(narrowed(read, {"split": [each.group["split"]]}), "algorithm.name", "demoa")
+        (same,) = [other for other in alone if other.label == each.label]
+        assert (same.mean, same.pairs, same.p) == (each.mean, each.pairs, each.p)
+        assert each.corrected >= each.p
+    assert all(each.mean == 0 and each.p == 1 for each in found[3:])
+
+
+def hash_of(run):
+    return sum(map(ord, run.cell["algorithm.name"] + run.cell["attack.name"])) * (run.seed + 3) % 17 / 17
+
+
+def test_holm_is_no_stricter_than_bonferroni_and_keeps_the_order():
+    chances = [0.04, 0.001, 0.03, 0.8, 0.01]
+    corrected = pairs.holm(chances)
+    assert corrected == pytest.approx([0.09, 0.005, 0.09, 0.8, 0.04])
+
+
+def test_studies_are_read_as_one(tmp_path):
+    for name in ("krum", "rfa"):
+        made_up(tmp_path / name, rules=(name,), rounds=10)
+    read = read_together([tmp_path / "krum", tmp_path / "rfa"])
+    assert read.axes["aggregation.rule"] == ["krum", "rfa"]
+    assert len(read.runs) == 2 * len(results.read_results(tmp_path / "krum").runs)
+    assert len(read_together([tmp_path / "krum", tmp_path / "krum"]).runs) == len(read.runs) / 2
+    krum = narrowed(read, {"aggregation.rule": ["krum"], "split": ["IID"]})
+    assert {(run.cell["aggregation.rule"], run.cell["split"]) for run in krum.runs} == {("krum", "IID")}
+    assert krum.axes["split"] == ["IID"]
+
+
+def test_studies_that_compare_other_things_are_not_read_as_one(study, tmp_path):
+    other = Path(__file__).parents[2] / "docs" / "results" / "stores.jsonl"
+    with pytest.raises(ConfigError, match=r"do not compare the same things: one of them alone has .*store"):
+        read_together([study, other])
 
 
 @pytest.mark.parametrize("count", [6, 30])
 def test_chance_is_seldom_taken_for_a_difference(count):
     draw = np.random.default_rng(0)
-    found = np.array([tables.exchanged(draw.standard_normal(count)) for _ in range(24)])
+    found = np.array([pairs.exchanged(draw.standard_normal(count)) for _ in range(24)])
     assert (found <= 0.1).mean() <= 0.25
     assert 0.3 <= found.mean() <= 0.7
-    assert tables.exchanged(1 + 0.1 * draw.standard_normal(count)) <= 2 * 0.5**6
+    assert pairs.exchanged(1 + 0.1 * draw.standard_normal(count)) <= 2 * 0.5**6
 
 
 def test_exchange_is_exact_for_few_pairs():
-    assert tables.exchanged(np.array([3.0, 2.0, 1.0])) == 2 / 8
-    assert tables.exchanged(np.array([3.0, -2.0, -1.0])) == 1.0
-    assert tables.exchanged(np.array([3.0, 2.0, -1.0])) == 4 / 8
+    assert pairs.exchanged(np.array([3.0, 2.0, 1.0])) == 2 / 8
+    assert pairs.exchanged(np.array([3.0, -2.0, -1.0])) == 1.0
+    assert pairs.exchanged(np.array([3.0, 2.0, -1.0])) == 4 / 8
 
 
 def test_the_command_prints_markdown(study, tmp_path):
@@ -69,24 +168,31 @@ def test_the_command_prints_markdown(study, tmp_path):
     assert found[0].exit_code == 0
     assert found[0].output == found[1].output
     assert "| attack | DeMoA | FedAvg |" in found[0].output
-    assert "| DeMoA | " in found[0].output
+    assert "Difference from FedAvg" in found[0].output
     assert " ± " in found[0].output
 
 
 def test_bad_requests_are_refused(study, capsys):
     read = results.read_results(study)
     with pytest.raises(ConfigError, match=r"unknown axis 'attack'; did you mean 'attack.name'"):
-        list(tables.final_tables(read, "attack", "algorithm.name"))
-    with pytest.raises(ConfigError, match="name two axes"):
-        list(tables.final_tables(read, "split", "split"))
-    with pytest.raises(SystemExit):
-        main(["table", str(study), "--rows", "split", "--columns", "algorithm.name", "--against", "demo"])
-    assert "did you mean 'demoa'" in capsys.readouterr().err
+        list(tables.final_tables(read, ["attack"], "algorithm.name"))
+    with pytest.raises(ConfigError, match="named twice among split, split"):
+        list(tables.final_tables(read, ["split"], "split"))
+    for where, line in (({"spl": ["IID"]}, "did you mean 'split'"), ({"split": ["iid"]}, "Allowed: IID, non-IID")):
+        with pytest.raises(ConfigError, match=line):
+            narrowed(read, where)
+    for words, line in (
+        (["--against", "demo"], "did you mean 'demoa'"),
+        (["--mean", "attack.name", "--worst", "attack.name"], "give either --mean or --worst"),
+        (["--by", "split"], "give --against as well"),
+        (["--where", "split"], "must be axis=label or axis=label,label, got 'split'"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["table", str(study), "--rows", "split", "--columns", "algorithm.name", *words])
+        assert line in capsys.readouterr().err
 
 
 def test_a_cell_whose_tuning_is_not_settled_has_no_figure(tmp_path):
-    from dataclasses import replace
-
     read = results.read_results(made_up(tmp_path / "study", rounds=10))
     halves = [replace(run, setting={"run.lr": lr}, chosen=None) for run in read.runs for lr in ("0.1", "0.01")]
     unsettled = replace(read, runs=tuple(halves))

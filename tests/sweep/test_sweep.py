@@ -1,6 +1,7 @@
 """Studies at work: in real processes that are killed, interrupted, fail, and go on."""
 
 import errno
+import json
 import os
 import random
 import shutil
@@ -181,6 +182,37 @@ def test_a_study_goes_on_from_a_file_that_holds_a_part_of_it(spec, straight, tmp
     assert table(path) == table(straight)
     played = {event["run"] for event in StudyFolder(path).journal() if event["event"] == "began"}
     assert played == {run.name for run in (*done[::2], lost)}
+
+
+def test_runs_of_a_study_come_out_again(straight, tmp_path, capsys):
+    results.export(straight, tmp_path / "kept.jsonl")
+    words = ["verify", str(tmp_path / "kept.jsonl"), "--out", str(tmp_path / "again"), "--cells", "2", "--seed", "3"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert said.count("the same\n") == 4
+    assert "4 of 4 runs came out the same." in said
+
+
+def test_figures_that_do_not_come_out_again_are_named(straight, tmp_path, capsys):
+    results.export(straight, tmp_path / "kept.jsonl")
+    head, *lines = map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())
+    for line in lines:
+        if line["final"] and line["seed"] == 1:
+            line["final"]["test_accuracy"] += 0.001
+            line["points"]["loss"][0][1] += 0.001
+    (tmp_path / "other.jsonl").write_text("\n".join(map(json.dumps, [head, *lines])))
+    words = ["verify", str(tmp_path / "other.jsonl"), "--out", str(tmp_path / "again"), "--cells", "1"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 1
+    said = capsys.readouterr().out
+    assert "now; test_accuracy, curves differ" in said
+    assert "1 of 2 runs came out the same." in said
+    with pytest.raises(SystemExit):
+        main([*words[:-1], "5"])
+    assert "5 cells were asked for, and 4 are through; ask for fewer" in capsys.readouterr().err
 
 
 def test_states_are_kept_only_on_request(spec, tmp_path, straight):
@@ -418,17 +450,16 @@ def test_own_parts_take_part_by_import_path(tmp_path):
     assert {row["attack"] for row in rows} == {"alie", "own_parts:Reverse, strength 2"}
 
 
-STUDIES = sorted(file for file in (ROOT / "studies").glob("*.toml") if not file.stem.startswith("stores"))
+PAPER = sorted(file for kind in ("mnist*", "cifar10*") for file in (ROOT / "studies").glob(f"{kind}.toml"))
 
 
-@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", PAPER, ids=lambda file: file.stem)
 def test_the_papers_studies_are_what_its_tables_say(file):
     cells = expand(read_study(file))
     runs = sum(len(cell.runs) for cell in cells)
-    expected = {"mnist": 4320, "mnist-slice": 72, "cifar10-baseline": 108}.get(file.stem, 540)
-    assert runs == expected
+    baseline = file.stem.endswith("-baseline")
+    assert runs == {"mnist": 4320, "mnist-slice": 72}.get(file.stem, 108 if baseline else 540)
     spec = cells[0].runs[0].spec
-    baseline = file.stem == "cifar10-baseline"
     assert (spec["clients"]["n"], spec["clients"]["byzantine"]) == ((20, 0) if baseline else (25, 5))
     assert spec["clients"]["batch_size"] == 32
     rounds = {"mnist": 300, "cifar10": 6000 if baseline else 30_000}[spec["task"]["dataset"]["name"]]
@@ -447,6 +478,31 @@ def test_a_ray_of_ones_own_comes_to_the_same(spec, straight, tmp_path):
     assert outcome(tmp_path / "study") == outcome(straight)
 
 
-@pytest.mark.parametrize(("name", "runs"), [("stores", 75), ("stores-rules", 90)])
-def test_the_studies_of_stores(name, runs):
+OTHERS = {
+    "stores": 75,
+    "stores-rules": 90,
+    "designs": 486,
+    "designs-high": 60,
+    "designs-quadratics": 1800,
+    "decision-clip": 324,
+    "decision-first-round": 288,
+    "decision-momentum": 180,
+    "decision-view": 432,
+}
+
+
+@pytest.mark.parametrize(("name", "runs"), OTHERS.items())
+def test_studies_beyond_the_paper_have_the_runs_that_the_docs_say(name, runs):
     assert sum(len(cell.runs) for cell in expand(read_study(ROOT / "studies" / f"{name}.toml"))) == runs
+
+
+def test_no_study_is_left_out_of_these_tests():
+    assert {file.stem for file in (ROOT / "studies").glob("*.toml")} == {file.stem for file in PAPER} | set(OTHERS)
+
+
+def test_decisions_compare_with_runs_of_the_papers_study():
+    """So that what is known of them need not be played again."""
+    known = {run.id for cell in expand(read_study(ROOT / "studies" / "mnist-cclip-p01.toml")) for run in cell.runs}
+    for name in ("decision-clip", "decision-first-round", "decision-momentum", "designs"):
+        runs = {run.id for cell in expand(read_study(ROOT / "studies" / f"{name}.toml")) for run in cell.runs}
+        assert runs & known, name

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from demoa.cli import reading
 from demoa.cli.compare import compare_runs
 from demoa.cli.listing import list_families
 from demoa.core.errors import ConfigError, DemoaError, first_line
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer(help="Data sets: what is there, and fetching.", no_args_is_help=True)
+app.add_typer(reading.app)
 app.add_typer(data_app, name="data")
 console = Console()
 
@@ -98,45 +100,6 @@ def sweep(
         console=console,
     )
     raise typer.Exit(code)
-
-
-@app.command()
-def report(
-    folder: Annotated[Path, typer.Argument(help="The folder of a study, one with runs inside it, or a .jsonl file.")],
-    out: Annotated[Path | None, typer.Option(help="The page; report.html in the folder if not given.")] = None,
-) -> None:
-    """Write a page about a study, and its figures as PDF and PNG beside it."""
-    from demoa.report.page import write_report
-
-    page = write_report(folder, out)
-    console.print(f"{page}; figures in {page.parent / 'figures'}", soft_wrap=True, markup=False)
-
-
-@app.command()
-def export(
-    folder: Annotated[Path, typer.Argument(help="The folder of a study, or one with runs inside it.")],
-    target: Annotated[Path, typer.Argument(help="A file that ends in .parquet, .csv, or .jsonl.")],
-    rounds: Annotated[bool, typer.Option("--rounds", help="A row per round in place of a row per run.")] = False,
-) -> None:
-    """Write results as a table for other programs, or, as .jsonl, a whole study that `demoa report` can read."""
-    from demoa import results
-
-    count = results.export(folder, target, "rounds" if rounds else "runs")
-    console.print(f"{target}: {count} rows", soft_wrap=True, markup=False)
-
-
-@app.command()
-def table(
-    folder: Annotated[Path, typer.Argument(help="The folder of a study, or a .jsonl file.")],
-    rows: Annotated[str, typer.Option(help="The axis whose labels are the rows.")],
-    columns: Annotated[str, typer.Option(help="The axis whose labels are the columns.")],
-    against: Annotated[str | None, typer.Option(help="A column that the others are compared with.")] = None,
-    metric: Annotated[str, typer.Option(help="The final figure.")] = "test_accuracy",
-) -> None:
-    """Print final figures as Markdown tables: mean and standard deviation over seeds."""
-    from demoa.cli.table import markdown_tables
-
-    print(markdown_tables(folder, rows, columns, against, metric))
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def prepared(
     cells = expand(study)
     if budget is None:
         return study, cells
-    scale = _scale_before(out, budget) or find_scale(study, cells, budget, slots_for(processes, cells))
+    scale = _scale_before(out, budget) or find_scale(study, cells, budget, slots_for(processes, _specs(cells)))
     smaller = replace(scaled(study, cells, scale), scale=scale.plain())
     return smaller, expand(smaller)
 
@@ -64,19 +65,23 @@ def make_engine(name: str, slots: int, processes: int | None) -> Engine:
     return LocalEngine(slots)
 
 
-def slots_for(processes: int | None, cells: tuple[Cell, ...]) -> int:
+def _specs(cells: tuple[Cell, ...]) -> list[dict[str, Any]]:
+    """Return a spec of each cell."""
+    return [cell.runs[0].spec for cell in cells]
+
+
+def slots_for(processes: int | None, specs: Iterable[dict[str, Any]]) -> int:
     """Return how many runs to play at once: as many as there are cores for their threads, if it is not said."""
     if processes is not None:
         return whole_number("--processes", processes, least=1)
-    threads = max(int(cell.runs[0].spec["run"]["threads"]) for cell in cells)
+    threads = max(int(spec["run"]["threads"]) for spec in specs)
     return max(1, cores() // threads)
 
 
 def check_kinds(cells: tuple[Cell, ...]) -> None:
     """Build one run of each kind, so that a missing data set or device is said once, and not by every run."""
     kinds: dict[str, dict[str, Any]] = {}
-    for cell in cells:
-        spec = cell.runs[0].spec
+    for spec in _specs(cells):
         kinds.setdefault(repr((spec["task"]["dataset"], spec["task"]["model"], spec["run"]["device"])), spec)
     for spec in kinds.values():
         make_experiment(spec_from(spec))
@@ -188,7 +193,7 @@ def sweep_command(
 ) -> int:
     """Play a study into a folder, or go on with it there; returns the exit code."""
     study, cells = prepared(spec, settings, budget, out, processes)
-    slots = slots_for(processes, cells)
+    slots = slots_for(processes, _specs(cells))
     _print_plan(study, cells, console)
     if plan:
         return 0

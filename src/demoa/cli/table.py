@@ -2,36 +2,115 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
-from demoa.report.style import name_of
-from demoa.results import read_results
-from demoa.results.tables import FinalTable, difference, final_tables
+import numpy as np
 
-FACTORS = {"test_accuracy": 100.0}
-"""What figures are multiplied by to be read: accuracies are in percent."""
+from demoa.report.style import name_of, said
+from demoa.results import Results
+from demoa.results.pairs import Difference, differences
+from demoa.results.tables import Cell, FinalTable, final_tables, judged, key_of
+
+PERCENT = ("test_accuracy", "validation_accuracy", "best_accuracy")
+"""What is read in percent."""
+
+CALLED = 0.05
+"""A difference is called one where p, corrected for all that stand in a table, is below that."""
 
 
-def markdown_tables(path: Path, rows: str, columns: str, against: str | None, metric: str) -> str:
-    """Return the tables of a study, and, against one of the columns, how the others differ from it."""
-    results = read_results(path)
-    factor = FACTORS.get(metric, 1.0)
-    parts = [_table(one, rows, factor) for one in final_tables(results, rows, columns, metric)]
-    if against is not None:
-        others = [label for label in results.axes[columns] if label != against]
-        lines = [f"| {name_of(columns)} | difference from {name_of(against)} | pairs | p |", "|---|--:|--:|--:|"]
-        for label in others:
-            found = difference(results, columns, label, against, metric)
-            lines.append(f"| {name_of(label)} | {factor * found.mean:+.2f} | {found.pairs} | {found.p:.2g} |")
+def markdown_tables(
+    results: Results, rows: Sequence[str], columns: str, metric: str, over: Sequence[str], way: str
+) -> str:
+    """Return the final figures of results: mean and standard deviation over seeds."""
+    factor = 100.0 if metric in PERCENT else 1.0
+    tables = list(final_tables(results, rows, columns, metric, over, way))
+    parts = [_table(table, rows, factor, len(results.seeds)) for table in tables]
+    unit = " in %" if factor > 1 else ""
+    together = f", {'the mean' if way == 'mean' else 'the worst'} over {_names(over)}" if over else ""
+    seeds = len(results.seeds)
+    spread = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ", one seed"
+    return "\n\n".join([*parts, f"{name_of(metric).capitalize()}{unit}{together}{spread}."])
+
+
+def markdown_differences(results: Results, columns: str, against: str, by: Sequence[str], metric: str) -> str:
+    """Return how the other columns differ from one, over pairs of runs that differ in nothing else."""
+    factor = 100.0 if metric in PERCENT else 1.0
+    found = differences(results, columns, against, by, metric)
+    groups = list(dict.fromkeys(tuple(each.group.values()) for each in found))
+    labels = list(dict.fromkeys(each.label for each in found))
+    by_place = {(tuple(each.group.values()), each.label): each for each in found}
+    pairs = sorted({each.pairs for each in found})
+    lines = [_line([_names(by) or "", *map(name_of, labels)]), "|---|" + "--:|" * len(labels)]
+    for group in groups:
+        cells = [_gap(by_place.get((group, label)), factor, len(pairs) > 1) for label in labels]
+        lines.append(_line([", ".join(map(name_of, group)) or "all", *cells]))
+    count = f"over {pairs[0]} pairs of runs each" if len(pairs) == 1 else "over pairs of runs"
+    caption = (
+        f"Difference from {name_of(against)} {count} that differ in nothing else, and p by exchange of signs; bold "
+        f"where p is below {CALLED} after Holm's correction for the {len(found)} differences of the table."
+    )
+    return "\n".join(lines) + f"\n\n{caption}"
+
+
+def markdown_settings(results: Results, rows: Sequence[str], columns: str) -> str:
+    """Return which setting each cell was judged by."""
+    chosen = {key: runs[0].setting for key, runs in judged(results).items()}
+    parts = []
+    for table in final_tables(results, rows, columns):
+        lines = _head(table, rows)
+        for row in table.rows:
+            cells = []
+            for column in table.columns:
+                fixed = {axis: labels[0] for axis, labels in results.axes.items() if len(labels) == 1}
+                place = fixed | table.labels | dict(zip(rows, row, strict=True)) | {columns: column}
+                cells.append(said(chosen.get(key_of(place), {})) or "-")
+            lines.append(_line([_row_name(row), *cells]))
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
-def _table(table: FinalTable, rows: str, factor: float) -> str:
-    lines = [f"| {name_of(rows)} | {' | '.join(map(name_of, table.columns))} |", "|---|" + "--:|" * len(table.columns)]
+def _table(table: FinalTable, rows: Sequence[str], factor: float, seeds: int) -> str:
+    lines = _head(table, rows)
     for row in table.rows:
         cells = [table.cells.get((row, column)) for column in table.columns]
-        said = ["-" if cell is None else cell.said(factor) for cell in cells]
-        lines.append(f"| {name_of(row)} | {' | '.join(said)} |")
+        lines.append(_line([_row_name(row), *(_cell(cell, factor, seeds) for cell in cells)]))
+    return "\n".join(lines)
+
+
+def _head(table: FinalTable, rows: Sequence[str]) -> list[str]:
     title = ", ".join(f"{name_of(axis)}: {name_of(label)}" for axis, label in table.labels.items())
-    return "\n".join([*([f"{title}", ""] if title else []), *lines])
+    head = [_line([_names(rows), *map(name_of, table.columns)]), "|---|" + "--:|" * len(table.columns)]
+    return [*([title, ""] if title else []), *head]
+
+
+def _cell(cell: Cell | None, factor: float, seeds: int) -> str:
+    """Return mean and standard deviation in words, and what a reader must not miss; one seed has no spread."""
+    if cell is None or not cell.values:
+        return "-"
+    found = factor * np.array(list(cell.values.values()))
+    parts = [f"{found.mean():.2f}" + (f" ± {found.std(ddof=1):.2f}" if len(found) > 1 else "")]
+    if len(found) < seeds:
+        parts.append(f"{len(found)} of {seeds} seeds")
+    if cell.collapsed:
+        parts.append(f"{cell.collapsed} of {cell.runs} collapsed")
+    return ", ".join(parts)
+
+
+def _gap(found: Difference | None, factor: float, with_pairs: bool) -> str:
+    if found is None:
+        return "-"
+    mark = "**" if found.corrected < CALLED else ""
+    pairs = f", {found.pairs} pairs" if with_pairs else ""
+    return f"{mark}{factor * found.mean:+.2f}{mark} (p = {found.p:.2g}{pairs})"
+
+
+def _names(axes: Sequence[str]) -> str:
+    return ", ".join(map(name_of, axes))
+
+
+def _row_name(row: tuple[str, ...]) -> str:
+    return ", ".join(map(name_of, row))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

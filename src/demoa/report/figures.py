@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from demoa.core.errors import ConfigError, StoreError
-from demoa.report.gather import Figure, Panel, band, figures_of, layout_of, missing
+from demoa.report.gather import Figure, Panel, band, figures_of, layout_of, missing, with_roles
 from demoa.report.style import MARK, colours_of, dashes_of, name_of
-from demoa.results import RunFolder
+from demoa.results import Results, RunFolder
 from demoa.results.reader import side_by_side
 
 LOOKS: dict[Any, Any] = {
@@ -35,31 +36,50 @@ NOTE_LETTERS = 60
 
 def save_figure(figure: Figure, metrics: tuple[str, ...], targets: list[Path]) -> None:
     """Draw a figure into files, by their suffix: .pdf, .png, .svg."""
+    save_canvas(draw(figure, metrics), targets)
+
+
+def save_canvas(canvas: Canvas, targets: list[Path], dpi: int = DPI) -> None:
+    """Write what was drawn into files, by their suffix."""
     with mpl.rc_context(LOOKS):
-        canvas = draw(figure, metrics)
         for target in targets:
             # No date inside: the same results give the same bytes.
             undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(target.suffix)
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                canvas.savefig(target, dpi=DPI, metadata=undated)
+                canvas.savefig(target, dpi=dpi, metadata=undated)
             except (OSError, ValueError) as error:
                 raise StoreError(f"cannot draw into {target}: {error}") from error
 
 
 def draw_runs(folders: list[Path], target: Path) -> None:
     """Draw runs that lie in some folders into one file, side by side."""
-    results = side_by_side("", [RunFolder(folder) for folder in folders])
-    layout = layout_of(results)
+    draw_results(side_by_side("", [RunFolder(folder) for folder in folders]), target)
+
+
+def draw_results(results: Results, target: Path, roles: Mapping[str, Any] | None = None) -> None:
+    """Draw curves over rounds into one file.
+
+    Args:
+        results: The runs.
+        target: The file.
+        roles: Which axes are "rows", "columns" and "curves", and "metrics", where it is not as the study says.
+    """
+    layout = layout_of(with_roles(results, roles or {}))
     (figure, *others) = figures_of(results, layout)
     if others:
-        axes = ", ".join(axis for axis in results.axes)
+        axes = ", ".join(axis for axis, labels in results.axes.items() if len(labels) > 1)
         raise ConfigError(f"these runs differ in too much for one picture ({axes}); draw fewer, or use demoa report")
-    save_figure(figure, layout.metrics, [target])
+    save_canvas(draw(figure, layout.metrics), [target])
 
 
 def draw(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
     """Return a figure as matplotlib draws it: mean and standard deviation, and a tick for each majority round."""
+    with mpl.rc_context(LOOKS):
+        return _drawn(figure, metrics)
+
+
+def _drawn(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
     rows = [(row, metric) for row in figure.rows for metric in metrics]
     width, height = PANEL_INCHES
     if len(figure.columns) < 3:
@@ -84,7 +104,10 @@ def draw(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
                 axis.set_xlabel("round")
             if not any((row, before) in by_place for before in figure.columns[:place]):
                 axis.set_ylabel("\n".join(filter(None, [name_of(row), name_of(metric)])))
-    _legend(canvas, figure, colours)
+    marks = []
+    if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
+        marks = [Line2D([], [], color=MARK, marker="|", ls="none", label="Byzantine-majority round")]
+    legend(canvas, figure.curves, marks, max(len(line.runs) for panel in figure.panels for line in panel.lines))
     return canvas
 
 
@@ -115,12 +138,17 @@ def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str]) -
         axis.text(0.03, 0.06, "\n".join(said), transform=axis.transAxes, fontsize=5.5, color="#b00020", va="bottom")
 
 
-def _legend(canvas: Canvas, figure: Figure, colours: dict[str, str]) -> None:
-    dashes = dashes_of(figure.curves)
-    handles = [
-        Line2D([], [], color=colours[curve], ls=dashes[curve], lw=1.6, label=name_of(curve)) for curve in figure.curves
-    ]
-    if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
-        handles.append(Line2D([], [], color=MARK, marker="|", ls="none", label="Byzantine-majority round"))
+def legend(canvas: Canvas, curves: list[str], marks: list[Line2D], seeds: int) -> None:
+    """Put the names of the curves below a figure, what other marks mean, and how many seeds there are."""
+    colours, dashes = colours_of(curves), dashes_of(curves)
+    handles = [Line2D([], [], color=colours[curve], ls=dashes[curve], lw=1.6, label=name_of(curve)) for curve in curves]
+    handles += marks
     room = max(1, int(canvas.get_figwidth() / LEGEND_INCHES))
-    canvas.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), room), frameon=False)
+    canvas.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(len(handles), room),
+        frameon=False,
+        title=f"mean and standard deviation over {seeds} seeds" if seeds > 1 else "one seed",
+        title_fontsize=7,
+    )

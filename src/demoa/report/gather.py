@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from demoa.results.run import Results, RunResult
+from demoa.core.errors import unknown_name
+from demoa.results.run import METRICS, Results, RunResult
+from demoa.results.tables import Key, judged, key_of, known_axes
 
 ROWS = ("split", "task.partition.name", "task.partition")
 COLUMNS = ("attack.name", "attack")
@@ -128,6 +131,16 @@ class Layout:
     metrics: tuple[str, ...]
 
 
+def with_roles(results: Results, roles: Mapping[str, Any]) -> Results:
+    """Return results whose figures have other rows, columns, curves or metrics than their study says."""
+    known_axes(results, [axis for role, axis in roles.items() if role != "metrics"])
+    for metric in roles.get("metrics", ()):
+        if metric not in METRICS:
+            raise unknown_name("metric", metric, METRICS)
+    kept = {role: axis for role, axis in results.layout.items() if role == "metrics" or axis not in roles.values()}
+    return replace(results, layout=kept | dict(roles))
+
+
 def layout_of(results: Results) -> Layout:
     """Return which axis is what: as the study says, or as the paper has it."""
     said = results.layout
@@ -161,7 +174,7 @@ def figures_of(results: Results, layout: Layout) -> list[Figure]:
     """Return one figure for each combination of the axes that are neither rows, columns nor curves."""
     inside = (layout.rows, layout.columns, layout.curves)
     outside = {axis: labels for axis, labels in results.axes.items() if axis not in inside}
-    lines = _lines(results)
+    lines = lines_of(results)
     made = []
     for chosen in itertools.product(*outside.values()):
         fixed = dict(zip(outside, chosen, strict=True))
@@ -172,7 +185,7 @@ def figures_of(results: Results, layout: Layout) -> list[Figure]:
             for curve in curves:
                 inner = zip(inside, (row, column, curve), strict=True)
                 cell = fixed | {axis: label for axis, label in inner if axis is not None}
-                if (line := lines.get(_key(cell))) is not None:
+                if (line := lines.get(key_of(cell))) is not None:
                     found.append(Line(curve, line.runs, line.setting, line.holes))
             if found:
                 panels.append(Panel(row, column, tuple(found)))
@@ -181,20 +194,19 @@ def figures_of(results: Results, layout: Layout) -> list[Figure]:
     return made
 
 
-def _lines(results: Results) -> dict[tuple[tuple[str, str], ...], Line]:
+def lines_of(results: Results) -> dict[Key, Line]:
     """Return the runs that each cell is judged by, and what is missing among them."""
-    cells: dict[tuple[tuple[str, str], ...], list[RunResult]] = {}
+    cells: dict[Key, list[RunResult]] = {}
     for run in results.runs:
-        cells.setdefault(_key(run.cell), []).append(run)
+        cells.setdefault(key_of(run.cell), []).append(run)
+    settled = judged(results)
     lines = {}
     for key, runs in cells.items():
-        settings = {tuple(run.setting.items()) for run in runs}
-        judged = runs if len(settings) == 1 else [run for run in runs if run.chosen]
-        if judged:
-            holes = [Hole(run.seed, run.status, run.error) for run in judged if run.status != "done"]
-            seen = {run.seed for run in judged}
+        if key in settled:
+            holes = [Hole(run.seed, run.status, run.error) for run in settled[key] if run.status != "done"]
+            seen = {run.seed for run in settled[key]}
             holes += [Hole(seed, "missing", None) for seed in results.seeds if seed not in seen]
-            lines[key] = Line("", tuple(judged), judged[0].setting, tuple(holes))
+            lines[key] = Line("", tuple(settled[key]), settled[key][0].setting, tuple(holes))
         else:
             done = sum(run.status == "done" for run in runs)
             errors = [run.error for run in runs if run.error]
@@ -202,7 +214,3 @@ def _lines(results: Results) -> dict[tuple[tuple[str, str], ...], Line]:
             error = f"{said}; {errors[0]}" if errors else said
             lines[key] = Line("", (), {}, tuple(Hole(seed, "unfinished", error) for seed in results.seeds))
     return lines
-
-
-def _key(cell: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(cell.items()))

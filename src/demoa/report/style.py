@@ -42,6 +42,8 @@ NAMES = {
     "sampling.p": "p",
     "shift_back": "shift-back",
     "task.partition": "split",
+    "test_accuracy": "test accuracy",
+    "test_loss": "test loss",
     "task.partition.name": "split",
     "train_loss": "training loss",
     "trimmed_mean": "trimmed mean",

@@ -1,0 +1,68 @@
+"""Make all tables and pictures of the documentation again, each by the command that stands beside it.
+
+    python docs/redraw.py           all pages
+    python docs/redraw.py PAGE...   some
+
+In a page, an indented line `demoa table ...` is followed by what it prints, up to a line `<!-- end -->`, and an
+indented line `demoa draw ... --out PICTURE` draws a picture that the page shows. Both take what they need from files
+beside the pages, so nothing is trained. Commands are as one would type them in the folder above this one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from demoa.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+COMMAND = r"^    demoa {} [^\n]*?(?:\\\n[^\n]*?)*$"
+TABLE = re.compile(rf"({COMMAND.format('table')})\n\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(COMMAND.format("draw"), re.MULTILINE)
+
+
+def redraw(page: Path) -> int:
+    """Make the tables and pictures of a page again, and return how many there are."""
+    text = page.read_text()
+    tables = re.findall(COMMAND.format("table"), text, re.MULTILINE)
+    made, count = TABLE.subn(lambda found: f"{found[1]}\n\n{_printed(found[1])}\n<!-- end -->", text)
+    if count != len(tables):
+        raise SystemExit(f"{page}: a table has no line <!-- end --> after it")
+    pictures = PICTURE.findall(text)
+    for command in pictures:
+        _printed(command)
+        target = _words(command)[_words(command).index("--out") + 1]
+        if f"]({(ROOT / target).relative_to(page.resolve().parent)})" not in text:
+            raise SystemExit(f"{page}: does not show {target}, which it draws")
+    if made != text:
+        page.write_text(made)
+    return count + len(pictures)
+
+
+def _words(command: str) -> list[str]:
+    return shlex.split(command.replace("\\\n", " "))[1:]
+
+
+def _printed(command: str) -> str:
+    """Return what a command prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        app(args=_words(command), standalone_mode=False)
+    return out.getvalue()
+
+
+def main(pages: list[str]) -> None:
+    """Redraw some pages, or all."""
+    chosen = [Path(page).resolve() for page in pages] or sorted((ROOT / "docs").rglob("*.md"))
+    with contextlib.chdir(ROOT):
+        for page in chosen:
+            count = redraw(page)
+            if count:
+                print(f"{page.relative_to(ROOT)}: {count} made")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

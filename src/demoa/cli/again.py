@@ -1,0 +1,41 @@
+"""`demoa verify`: are the figures of a study those that come out when its runs are played once more?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from demoa.cli.sweep import slots_for
+from demoa.report.style import said
+from demoa.results import read_results
+from demoa.sweep.again import Outcome, drawn_runs, play_again
+from demoa.sweep.engines import LocalEngine
+
+
+def verify_command(path: Path, out: Path, cells: int, seed: int, processes: int | None, console: Console) -> int:
+    """Play some cells of a study again, say of each run whether it came out the same, and return the exit code."""
+    results = read_results(path)
+    runs = drawn_runs(results, cells, seed)
+    console.print(f"{len(runs)} runs of {cells} cells, drawn with seed {seed}:", highlight=False)
+    engine = LocalEngine(slots_for(processes, [run.spec for run in runs]))
+    same = 0
+    try:
+        for outcome in play_again(runs, out, engine):
+            same += outcome.final is not None and not outcome.differs
+            console.print(_line(outcome), highlight=False, soft_wrap=True, markup=False)
+    finally:
+        engine.close()
+    console.print(f"{same} of {len(runs)} runs came out the same.", highlight=False)
+    return 0 if same == len(runs) else 1
+
+
+def _line(outcome: Outcome) -> str:
+    run = outcome.run
+    name = f"{run.id}  {said(run.cell | run.setting)}, seed {run.seed}"
+    if outcome.final is None:
+        return f"{name}: failed: {outcome.error}"
+    before, now = (final.get("test_accuracy", final.get("test_loss")) for final in (run.final, outcome.final))
+    if not outcome.differs:
+        return f"{name}: {now:.6g}, the same"
+    return f"{name}: {before:.6g} before, {now:.6g} now; {', '.join(outcome.differs)} differ"

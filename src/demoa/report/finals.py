@@ -1,0 +1,113 @@
+"""Where runs end, in one picture: a panel per row and column, a place per label, a mark per curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from demoa.core.errors import ConfigError
+from demoa.report.figures import LOOKS, legend, save_canvas
+from demoa.report.gather import Layout, Line, layout_of, lines_of, with_roles
+from demoa.report.style import MARK, colours_of, name_of
+from demoa.results.run import Results
+from demoa.results.tables import known_axes
+
+PLACE_INCHES = 0.62
+"""How wide a label of the lower axis is."""
+PANEL_INCHES = 1.9
+SHARE = 0.62
+"""How much of a place the marks of all curves take."""
+
+
+def draw_finals(results: Results, places: str, target: Path, roles: Mapping[str, Any] | None = None) -> None:
+    """Draw where runs end into a file: see `finals_of` for the picture, `draw_results` for the roles of axes."""
+    results = with_roles(results, roles or {})
+    save_canvas(finals_of(results, layout_of(results), places), [target])
+
+
+def finals_of(results: Results, layout: Layout, places: str) -> Canvas:
+    """Return a picture of final figures: mean and standard deviation, and a dot for each seed, hollow if it collapsed.
+
+    Args:
+        results: The runs.
+        layout: Which axes are the rows and columns of panels, and the curves.
+        places: The axis whose labels stand side by side in each panel.
+    """
+    columns = None if layout.columns == places else layout.columns
+    _check(results, [axis for axis in (layout.rows, columns, layout.curves, places) if axis is not None])
+    rows_of, columns_of, curves, labels = (
+        [""] if axis is None else results.axes[axis] for axis in (layout.rows, columns, layout.curves, places)
+    )
+    lines = [(dict(key), line) for key, line in lines_of(results).items()]
+    accurate = any(line.judged_by == "test_accuracy" for _, line in lines)
+    size = (1.0 + PLACE_INCHES * len(labels) * len(columns_of), 0.9 + PANEL_INCHES * len(rows_of))
+    with mpl.rc_context(LOOKS):
+        canvas = Canvas(figsize=size, layout="constrained")
+        axes = canvas.subplots(len(rows_of), len(columns_of), sharex=True, sharey=True, squeeze=False)
+        for cell, line in lines:
+            row, column = (cell.get(axis or "", "") for axis in (layout.rows, columns))
+            curve = cell.get(layout.curves or "", "")
+            axis = axes[rows_of.index(row), columns_of.index(column)]
+            _mark(axis, line, labels.index(cell[places]), curves.index(curve), curves)
+        for place, row in enumerate(rows_of):
+            for number, column in enumerate(columns_of):
+                _dress(axes[place, number], labels, _range(lines) if accurate else None)
+                axes[0, number].set_title(name_of(column), fontsize=9)
+            what = "test accuracy at the end, %" if accurate else "loss at the end"
+            axes[place, 0].set_ylabel("\n".join(filter(None, [name_of(row), what])))
+        hollow = Line2D([], [], color=MARK, marker="o", mfc="none", ls="none", ms=3, label="collapsed")
+        ended_badly = any(line.collapsed for _, line in lines)
+        legend(canvas, curves, [hollow] if ended_badly else [], max(len(line.runs) for _, line in lines))
+    return canvas
+
+
+def _check(results: Results, roles: list[str]) -> None:
+    known_axes(results, roles)
+    if len(set(roles)) < len(roles):
+        raise ConfigError(f"an axis has two roles among {', '.join(roles)}; give each one")
+    others = [axis for axis, labels in results.axes.items() if len(labels) > 1 and axis not in roles]
+    if others:
+        raise ConfigError(f"{', '.join(others)} has several labels and no place in the picture; choose with --where")
+
+
+def _mark(axis: Any, line: Line, place: int, curve: int, curves: list[str]) -> None:
+    """Draw one curve's runs at one place."""
+    width = SHARE / len(curves)
+    where = place - SHARE / 2 + width * (curve + 0.5)
+    colour = colours_of(curves)[curves[curve]]
+    factor = 100.0 if line.judged_by == "test_accuracy" else 1.0
+    for run in line.runs:
+        value = run.final.get(line.judged_by)
+        if value is not None:
+            inside = "none" if run.final.get("collapsed") else colour
+            axis.plot(where, factor * value, "o", ms=2.6, mew=0.7, color=colour, mfc=inside, alpha=0.8, zorder=3)
+    if line.final is None:
+        axis.text(where, 1, "?", color="#b00020", ha="center", transform=axis.get_xaxis_transform())
+    else:
+        mean, spread = (factor * part for part in line.final)
+        half = 0.42 * width
+        axis.plot([where - half, where + half], [mean, mean], color=colour, lw=1.8, solid_capstyle="butt", zorder=2)
+        if len(line.runs) > 1:
+            axis.vlines(where, mean - spread, mean + spread, color=colour, lw=3.2, alpha=0.25, zorder=1)
+
+
+def _range(lines: list[tuple[dict[str, str], Line]]) -> tuple[float, float]:
+    """Return which accuracies are to be seen, in percent: all, and a round number below them."""
+    least = min((run.final.get("test_accuracy") or 0.0 for _, line in lines for run in line.runs), default=0.0)
+    return 10 * math.floor((100 * least - 2) / 10) if least > 0.12 else 0, 101
+
+
+def _dress(axis: Any, labels: list[str], limits: tuple[float, float] | None) -> None:
+    axis.set_xticks(range(len(labels)), [name_of(label) for label in labels], rotation=35, ha="right", fontsize=7)
+    axis.set_xlim(-0.5, len(labels) - 0.5)
+    for between in range(1, len(labels)):
+        axis.axvline(between - 0.5, color="#e4e6ea", lw=0.6, zorder=0)
+    axis.set(**({"yscale": "log"} if limits is None else {"ylim": limits}))
+    axis.grid(axis="y", lw=0.3)
+    axis.tick_params(length=2, width=0.6)
