@@ -15,6 +15,8 @@ from demoa.results import pairs, tables
 from demoa.results.selection import narrowed, read_together
 from tests.made_up import made_up
 
+METRIC = "test_accuracy"
+
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
@@ -24,7 +26,7 @@ def study(tmp_path_factory):
 
 def test_cells_hold_the_runs_of_all_seeds_that_are_there(study):
     read = results.read_results(study)
-    found = list(tables.final_tables(read, ["attack.name"], "algorithm.name"))
+    found = list(tables.final_tables(read, ["attack.name"], "algorithm.name", METRIC))
     assert [table.labels for table in found] == [{"split": "IID"}, {"split": "non-IID"}]
     assert set(found[0].cells[("alie",), "demoa"].values) == {0, 1, 2}
     assert set(found[0].cells[("alie",), "fedcm"].values) == {0, 2}
@@ -52,7 +54,7 @@ def test_cells_are_taken_together_seed_by_seed(study, way, expected):
     worse = {("alie", 0): 0.2, ("bit_flip", 0): 0.9, ("alie", 1): 0.7, ("bit_flip", 1): 0.4}
     read = altered(study, lambda run: {"test_accuracy": worse.get((run.cell["attack.name"], run.seed), 0.6)})
     only = replace(read, runs=tuple(run for run in read.runs if run.seed < 2), seeds=(0, 1))
-    (table,) = tables.final_tables(only, ["split"], "algorithm.name", over=["attack.name"], way=way)
+    (table,) = tables.final_tables(only, ["split"], "algorithm.name", METRIC, over=["attack.name"], way=way)
     assert table.rows == [("IID",), ("non-IID",)]
     cell = table.cells[("IID",), "demoa"]
     assert np.mean(list(cell.values.values())) == pytest.approx(expected)
@@ -61,7 +63,7 @@ def test_cells_are_taken_together_seed_by_seed(study, way, expected):
 
 def test_a_seed_that_one_of_the_cells_lacks_has_no_figure(study):
     read = results.read_results(study)
-    (table,) = tables.final_tables(read, ["split"], "algorithm.name", over=["attack.name"])
+    (table,) = tables.final_tables(read, ["split"], "algorithm.name", METRIC, over=["attack.name"])
     assert set(table.cells[("IID",), "fedcm"].values) == {0, 2}
     assert "2 of 3 seeds" in markdown_tables(
         read, ["split"], "algorithm.name", "test_accuracy", ["attack.name"], "mean"
@@ -70,17 +72,17 @@ def test_a_seed_that_one_of_the_cells_lacks_has_no_figure(study):
 
 def test_collapses_stand_beside_figures(study):
     read = altered(study, lambda run: {"test_accuracy": 0.5, "collapsed": run.seed == 1})
-    printed = markdown_tables(read, ["split"], "algorithm.name", "test_accuracy", ["attack.name"], "mean")
+    printed = markdown_tables(read, ["split"], "algorithm.name", METRIC, ["attack.name"], "mean")
     assert printed.count("50.00 ± 0.00, 2 of 6 collapsed") == 8
 
 
 def test_rows_may_have_several_axes(study):
-    (table,) = tables.final_tables(results.read_results(study), ["split", "attack.name"], "algorithm.name")
+    (table,) = tables.final_tables(results.read_results(study), ["split", "attack.name"], "algorithm.name", METRIC)
     assert table.rows == [("IID", "alie"), ("IID", "bit_flip"), ("non-IID", "alie"), ("non-IID", "bit_flip")]
 
 
 def one_difference(read, label, against):
-    (found,) = [each for each in pairs.differences(read, "algorithm.name", against) if each.label == label]
+    (found,) = [each for each in pairs.differences(read, "algorithm.name", against, METRIC) if each.label == label]
     return found
 
 
@@ -106,12 +108,12 @@ def test_only_runs_that_differ_in_nothing_else_are_paired(study):
 
 def test_differences_in_groups_are_those_of_their_runs_and_corrected_together(study):
     read = altered(study, lambda run: {"test_accuracy": 0.5 + 0.1 * (run.cell["split"] == "IID") * hash_of(run)})
-    found = pairs.differences(read, "algorithm.name", "demoa", ["split"])
+    found = pairs.differences(read, "algorithm.name", "demoa", METRIC, ["split"])
     assert [(each.group["split"], each.label) for each in found] == [
         (split, label) for split in ("IID", "non-IID") for label in ("fedavg", "fedcm", "marina_pp")
     ]
     for each in found:
-        alone = pairs.differences(narrowed(read, {"split": [each.group["split"]]}), "algorithm.name", "demoa")
+        alone = pairs.differences(narrowed(read, {"split": [each.group["split"]]}), "algorithm.name", "demoa", METRIC)
         (same,) = [other for other in alone if other.label == each.label]
         assert (same.mean, same.pairs, same.p) == (each.mean, each.pairs, each.p)
         assert each.corrected >= each.p
@@ -175,9 +177,9 @@ def test_the_command_prints_markdown(study, tmp_path):
 def test_bad_requests_are_refused(study, capsys):
     read = results.read_results(study)
     with pytest.raises(ConfigError, match=r"unknown axis 'attack'; did you mean 'attack.name'"):
-        list(tables.final_tables(read, ["attack"], "algorithm.name"))
+        list(tables.final_tables(read, ["attack"], "algorithm.name", METRIC))
     with pytest.raises(ConfigError, match="named twice among split, split"):
-        list(tables.final_tables(read, ["split"], "split"))
+        list(tables.final_tables(read, ["split"], "split", METRIC))
     for where, line in (({"spl": ["IID"]}, "did you mean 'split'"), ({"split": ["iid"]}, "Allowed: IID, non-IID")):
         with pytest.raises(ConfigError, match=line):
             narrowed(read, where)

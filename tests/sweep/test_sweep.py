@@ -483,7 +483,7 @@ OTHERS = {
     "stores-rules": 90,
     "designs": 486,
     "designs-high": 60,
-    "designs-quadratics": 1800,
+    "designs-quadratics": 900,
     "decision-clip": 324,
     "decision-first-round": 288,
     "decision-momentum": 180,

@@ -49,7 +49,9 @@ def table(
     studies: Studies,
     rows: Annotated[str, typer.Option(help="The axis whose labels are the rows, or several: axis,axis.")],
     columns: Annotated[str, typer.Option(help="The axis whose labels are the columns.")],
-    metric: Annotated[str, typer.Option(help="The final figure; or setting: what was tuned.")] = "test_accuracy",
+    metric: Annotated[
+        str | None, typer.Option(help="The final figure, test accuracy if not given; or setting: what was tuned.")
+    ] = None,
     mean: Annotated[str | None, typer.Option(help="Axes to take the mean over: axis,axis.")] = None,
     worst: Annotated[str | None, typer.Option(help="Axes to take the worst of: axis,axis.")] = None,
     against: Annotated[str | None, typer.Option(help="A column that the others are compared with.")] = None,
@@ -59,6 +61,7 @@ def table(
     """Print final figures as Markdown tables: mean and standard deviation over seeds, and differences."""
     from demoa.cli.table import markdown_differences, markdown_settings, markdown_tables
     from demoa.results.selection import narrowed, read_together
+    from demoa.results.tables import usual_metric
 
     if mean is not None and worst is not None:
         raise ConfigError("give either --mean or --worst")
@@ -68,6 +71,7 @@ def table(
     if metric == "setting":
         print(markdown_settings(results, _axes(rows), columns))
         return
+    metric = metric or usual_metric(results)
     parts = [markdown_tables(results, _axes(rows), columns, metric, _axes(worst or mean), "worst" if worst else "mean")]
     if against is not None:
         parts.append(markdown_differences(results, columns, against, _axes(by), metric))

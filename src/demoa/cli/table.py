@@ -9,7 +9,7 @@ import numpy as np
 from demoa.report.style import name_of, said
 from demoa.results import Results
 from demoa.results.pairs import Difference, differences
-from demoa.results.tables import Cell, FinalTable, final_tables, judged, key_of
+from demoa.results.tables import Cell, FinalTable, final_tables, judged, key_of, usual_metric
 
 PERCENT = ("test_accuracy", "validation_accuracy", "best_accuracy")
 """What is read in percent."""
@@ -35,7 +35,7 @@ def markdown_tables(
 def markdown_differences(results: Results, columns: str, against: str, by: Sequence[str], metric: str) -> str:
     """Return how the other columns differ from one, over pairs of runs that differ in nothing else."""
     factor = 100.0 if metric in PERCENT else 1.0
-    found = differences(results, columns, against, by, metric)
+    found = differences(results, columns, against, metric, by)
     groups = list(dict.fromkeys(tuple(each.group.values()) for each in found))
     labels = list(dict.fromkeys(each.label for each in found))
     by_place = {(tuple(each.group.values()), each.label): each for each in found}
@@ -56,7 +56,7 @@ def markdown_settings(results: Results, rows: Sequence[str], columns: str) -> st
     """Return which setting each cell was judged by."""
     chosen = {key: runs[0].setting for key, runs in judged(results).items()}
     parts = []
-    for table in final_tables(results, rows, columns):
+    for table in final_tables(results, rows, columns, usual_metric(results)):
         lines = _head(table, rows)
         for row in table.rows:
             cells = []
@@ -88,7 +88,7 @@ def _cell(cell: Cell | None, factor: float, seeds: int) -> str:
     if cell is None or not cell.values:
         return "-"
     found = factor * np.array(list(cell.values.values()))
-    parts = [f"{found.mean():.2f}" + (f" ± {found.std(ddof=1):.2f}" if len(found) > 1 else "")]
+    parts = [_number(found.mean(), factor) + (f" ± {_number(found.std(ddof=1), factor)}" if len(found) > 1 else "")]
     if len(found) < seeds:
         parts.append(f"{len(found)} of {seeds} seeds")
     if cell.collapsed:
@@ -101,7 +101,12 @@ def _gap(found: Difference | None, factor: float, with_pairs: bool) -> str:
         return "-"
     mark = "**" if found.corrected < CALLED else ""
     pairs = f", {found.pairs} pairs" if with_pairs else ""
-    return f"{mark}{factor * found.mean:+.2f}{mark} (p = {found.p:.2g}{pairs})"
+    return f"{mark}{_number(factor * found.mean, factor, '+')}{mark} (p = {found.p:.2g}{pairs})"
+
+
+def _number(value: float, factor: float, sign: str = "") -> str:
+    """Return a number in words: percents with two digits behind the point, others with three in all."""
+    return f"{value:{sign}.2f}" if factor > 1 else f"{value:{sign}.3g}"
 
 
 def _names(axes: Sequence[str]) -> str:

@@ -41,9 +41,7 @@ class Difference:
     corrected: float
 
 
-def differences(
-    results: Results, axis: str, against: str, by: Sequence[str] = (), metric: str = "test_accuracy"
-) -> list[Difference]:
+def differences(results: Results, axis: str, against: str, metric: str, by: Sequence[str] = ()) -> list[Difference]:
     """Return how the other labels of an axis differ from one of them, in each group of runs with equal labels `by`.
 
     Runs are paired by seed and by all other labels.

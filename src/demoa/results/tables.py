@@ -49,7 +49,7 @@ def final_tables(
     results: Results,
     rows: Sequence[str],
     columns: str,
-    metric: str = "test_accuracy",
+    metric: str,
     over: Sequence[str] = (),
     way: str = "mean",
 ) -> Iterator[FinalTable]:
@@ -114,6 +114,11 @@ def judged(results: Results) -> dict[Key, list[RunResult]]:
         if run.chosen or len(settings[key_of(run.cell)]) == 1:
             found.setdefault(key_of(run.cell), []).append(run)
     return found
+
+
+def usual_metric(results: Results) -> str:
+    """Return what the end of runs is judged by: accuracy, where there are labels to be found."""
+    return "test_accuracy" if any("test_accuracy" in run.final for run in results.runs) else "test_loss"
 
 
 def finals(results: Results, metric: str) -> dict[Key, dict[int, float]]:
