@@ -102,6 +102,34 @@ def test_an_attack_is_shown_the_honest_rows_that_the_spec_says(algorithm, sees):
     assert lied
 
 
+@pytest.mark.parametrize("attack", ["ipm", "bit_flip", "label_flip"])
+def test_an_adversary_lies_only_in_the_rounds_that_the_spec_says(attack):
+    """Round by round: a client that behaves sends what it would if there were no attack."""
+    settings = [*SMALL, "clients.byzantine=4", "algorithm.name=fedavg", "aggregation.rule=median", "sampling.p=0.3"]
+
+    def rows(lies_in, name):
+        spec = read_spec(
+            None, [*settings, f"attack.name={name}", f"clients.adversary_lies_in={lies_in}", "run.lr=1e-9"]
+        )
+        federation = make_experiment(spec).federation
+        for _ in range(12):
+            played = federation.play()
+            sent = [federation.server.momentum_of(client).numpy() for client in played.sampled if client < 4]
+            yield played.majority, sent
+
+    kinds = set()
+    for (majority, always), (_, some), (_, others), (_, never) in zip(
+        rows("all", attack), rows("majority", attack), rows("minority", attack), rows("all", "none"), strict=True
+    ):
+        if always:
+            kinds.add(majority)
+            lying, behaving = (some, others) if majority else (others, some)
+            np.testing.assert_allclose(lying, always, rtol=1e-3, atol=1e-5)
+            np.testing.assert_allclose(behaving, never, rtol=1e-3, atol=1e-5)
+            assert not np.allclose(always, never, rtol=1e-2, atol=1e-4)
+    assert kinds == {False, True}
+
+
 def draws_of(*settings):
     """What each kind of draws came to in the first rounds of a run, by its name in [seeds]."""
     experiment = make_experiment(read_spec(None, [*SMALL, "attack.name=gaussian", "sampling.p=0.5", *settings]))

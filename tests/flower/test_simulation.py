@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from demoa.core.errors import ConfigError
+from demoa.experiment.build import make_experiment
+from demoa.experiment.load import read_spec
 from demoa.flower.local import LocalDeployment
+from demoa.flower.simulate import strategy_for
 
 CODE = """
 import numpy as np, sys
@@ -69,3 +73,9 @@ def test_the_example_runs_by_flwr_run(tmp_path):
     assert re.search(r"round 3: accuracy \d", text), text
     assert "rejected (not_finite)" in text
     assert re.search(r"^0 +1\.00", text, re.MULTILINE), "the audit puts client 0 first"
+
+
+def test_labels_that_are_flipped_in_some_rounds_only_are_refused():
+    settings = ["attack.name=label_flip", "clients.adversary_lies_in=majority"]
+    with pytest.raises(ConfigError, match="label_flip in majority rounds alone: .* use demoa run, or another attack"):
+        strategy_for(make_experiment(read_spec(None, settings)))

@@ -488,6 +488,7 @@ OTHERS = {
     "decision-first-round": 288,
     "decision-momentum": 180,
     "decision-view": 432,
+    "majority": 324,
 }
 
 
@@ -503,6 +504,6 @@ def test_no_study_is_left_out_of_these_tests():
 def test_decisions_compare_with_runs_of_the_papers_study():
     """So that what is known of them need not be played again."""
     known = {run.id for cell in expand(read_study(ROOT / "studies" / "mnist-cclip-p01.toml")) for run in cell.runs}
-    for name in ("decision-clip", "decision-first-round", "decision-momentum", "designs"):
+    for name in ("decision-clip", "decision-first-round", "decision-momentum", "designs", "majority"):
         runs = {run.id for cell in expand(read_study(ROOT / "studies" / f"{name}.toml")) for run in cell.runs}
         assert runs & known, name

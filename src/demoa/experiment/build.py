@@ -33,7 +33,7 @@ from demoa.partition import PARTITIONS, Partition
 from demoa.sampling import SAMPLINGS, Sampling
 from demoa.server.algorithms import ALGORITHMS, Algorithm
 from demoa.server.server import Server
-from demoa.simulation.adversary import VIEWS, Adversary
+from demoa.simulation.adversary import ROUNDS, VIEWS, Adversary
 from demoa.simulation.federation import Federation
 
 
@@ -92,6 +92,7 @@ def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
             model.parameters.clone(),
             spec.seed("attack"),
             clients.adversary_sees or VIEWS[0],
+            clients.adversary_lies_in or ROUNDS[0],
         ),
         sampling_seed=spec.seed("sampling"),
     )
@@ -116,8 +117,9 @@ class _Parts:
             whole_number(f"clients.{name}", getattr(clients, name), least=1)
         liars = clients.byzantine
         require(0 <= liars < clients.n, "clients.byzantine", liars, f"from 0 to {clients.n - 1}")
-        if clients.adversary_sees not in (None, *VIEWS):
-            raise unknown_name("clients.adversary_sees", clients.adversary_sees, VIEWS)
+        for name, allowed in (("adversary_sees", VIEWS), ("adversary_lies_in", ROUNDS)):
+            if getattr(clients, name) not in (None, *allowed):
+                raise unknown_name(f"clients.{name}", getattr(clients, name), allowed)
         if "p" in spec.algorithm.options:
             raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
         self.partition: Partition = _make("partition", Partition, PARTITIONS, spec.task.partition)

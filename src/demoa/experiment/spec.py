@@ -36,6 +36,7 @@ class Clients:
 
     `adversary_sees`: which honest rows an attack is shown: those that are "aggregated", if it is not given, those of
     the clients "sampled" in this round, or "all".
+    `adversary_lies_in`: "all" rounds, if it is not given, those with a Byzantine "majority", or the others, "minority".
     """
 
     n: int = 25
@@ -44,6 +45,7 @@ class Clients:
     local_steps: int = 1
     local_lr: float = 0.1
     adversary_sees: str | None = None
+    adversary_lies_in: str | None = None
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ class Intake:
         for client, vector in vectors.items():
             if client not in liars:
                 self._submit(client, vector)
-        for liar, lie in adversary.lies(self._server, self.task, sorted(vectors), lambda client, _: vectors[client]):
+        sent = adversary.lies(self._server, self.task, sorted(vectors), lambda client, *_: vectors[client])
+        for liar, lie in sent:
             self._submit(liar, lie)
 
     def _readable(self, replies: Iterable[Message]) -> Iterator[tuple[ClientId, Any, Any]]:

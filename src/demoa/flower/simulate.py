@@ -14,6 +14,7 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.simulation import run_simulation
 from numpy.typing import NDArray
 
+from demoa.core.errors import ConfigError
 from demoa.core.torch_threads import use_threads
 from demoa.experiment.build import Experiment, make_experiment, resolve
 from demoa.experiment.load import spec_from
@@ -65,7 +66,12 @@ def _server_app(spec: Spec, found: list[NDArray[np.floating]]) -> ServerApp:
 def strategy_for(experiment: Experiment) -> DelayedMomentumStrategy:
     """Return the strategy that makes the same rounds as an experiment's federation."""
     federation, spec = experiment.federation, experiment.spec
-    server = federation.server
+    server, adversary = federation.server, federation.adversary
+    if adversary.attack.flips_labels and adversary.lies_in != "all":
+        raise ConfigError(
+            f"{spec.attack.name} in {adversary.lies_in} rounds alone: clients on Flower train before it is known who "
+            "takes part, so they flip labels in all rounds; use demoa run, or another attack"
+        )
     return DelayedMomentumStrategy(
         f=server.aggregator.f,
         clients=spec.clients.n,
@@ -77,7 +83,7 @@ def strategy_for(experiment: Experiment) -> DelayedMomentumStrategy:
         seed=spec.seed("mixing"),
         sampling_seed=spec.seed("sampling"),
         identity="partition",
-        adversary=federation.adversary,
+        adversary=adversary,
         poll=0.05,
     )
 

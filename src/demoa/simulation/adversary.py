@@ -14,6 +14,9 @@ from demoa.server.server import Server
 VIEWS = ("aggregated", "sampled", "all")
 """What an adversary may be shown of the honest rows."""
 
+ROUNDS = ("all", "majority", "minority")
+"""In which rounds an adversary may lie."""
+
 
 @dataclass(frozen=True)
 class Adversary:
@@ -26,6 +29,8 @@ class Adversary:
         seed: What the attack draws from.
         sees: Which honest rows the attack is shown: those that the rule sees ("aggregated"), those of this round
             ("sampled"), or one of every honest client, be it old ("all"). If there are none, it is shown all.
+        lies_in: In which rounds it attacks: in "all" of them, only in those with a Byzantine "majority", or only in
+            the others ("minority"). In the rest its clients behave.
     """
 
     attack: Attack
@@ -33,6 +38,7 @@ class Adversary:
     start: Any
     seed: int
     sees: str = "aggregated"
+    lies_in: str = "all"
 
     def liars(self, sampled: Sequence[int]) -> list[int]:
         """Return the Byzantine clients among some."""
@@ -56,7 +62,7 @@ class Adversary:
         return shown or self._honest(server, None)
 
     def lies(
-        self, server: Server, task: Round, sampled: Sequence[int], spoilt: Callable[[int, Round], Any]
+        self, server: Server, task: Round, sampled: Sequence[int], train: Callable[[int, Round, bool], Any]
     ) -> Iterator[tuple[int, Any]]:
         """Yield what each Byzantine client of a round sends, (d,); the honest ones have answered.
 
@@ -64,17 +70,23 @@ class Adversary:
             server: What the adversary sees.
             task: The round.
             sampled: Who takes part in it.
-            spoilt: Gives what a client finds on its own, on labels that the attack may have turned around.
+            train: Gives what a client finds on its own in a round, on labels that are turned around or not.
         """
         liars = self.liars(sampled)
+        if self.lies_in not in ("all", "majority" if self._is_majority(liars, sampled) else "minority"):
+            yield from ((client, train(client, task, False)) for client in liars)
+            return
         row = self._row(server, task, sampled, liars) if liars and self.attack.colludes else None
         for client in liars:
             if row is None:
-                yield client, self.attack.spoil(spoilt(client, task))
+                yield client, self.attack.spoil(train(client, task, self.attack.flips_labels))
             else:
                 # The vector that makes the server hold the row.
                 held = server.adopt(server.momentum_of(client, at_last_contact=True))
                 yield client, (row - task.keep[client] * held) / task.gain
+
+    def _is_majority(self, liars: Sequence[int], sampled: Sequence[int]) -> bool:
+        return len(liars) > len(sampled) - len(liars)
 
     def _row(self, server: Server, task: Round, sampled: Sequence[int], liars: list[int]) -> Any | None:
         """Ask a colluding attack for the row that the server is to hold."""
@@ -83,7 +95,7 @@ class Adversary:
             n=len(server.clients),
             byzantine=self.byzantine,
             honest=server.inspect(self._shown(server, sampled)),
-            majority=len(liars) > len(sampled) - len(liars),
+            majority=self._is_majority(liars, sampled),
             parameters=server.adopt(task.parameters),
             start=server.adopt(self.start),
             lr=server.lr,

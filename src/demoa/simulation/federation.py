@@ -79,7 +79,7 @@ class Federation:
                 update = self.worker.update(client, number, task.parameters)
                 losses.append(update.loss)
                 self._submit(client, update.vector, number)
-        for client, lie in self.adversary.lies(self.server, task, sampled, self._spoilt):
+        for client, lie in self.adversary.lies(self.server, task, sampled, self._train):
             self._submit(client, lie, number)
         report = self.server.end_round()
         train_loss = float(np.mean(losses)) if losses else None
@@ -103,10 +103,9 @@ class Federation:
         square = report.alignment.square - 2 * report.alignment.products[honest].mean() + rows.products().mean()
         return float(np.sqrt(max(0.0, square)))
 
-    def _spoilt(self, client: int, task: Round) -> torch.Tensor:
-        """Return what a Byzantine client finds on data that its attack may have spoilt."""
-        flips = self.adversary.attack.flips_labels
-        return self.worker.update(client, task.number, task.parameters, flip_labels=flips).vector
+    def _train(self, client: int, task: Round, flip_labels: bool) -> torch.Tensor:
+        """Return what a client finds in a round, on labels that may be turned around."""
+        return self.worker.update(client, task.number, task.parameters, flip_labels=flip_labels).vector
 
     def heterogeneity(self) -> dict[str, float]:
         """Return estimates of how far honest clients differ at the present parameters."""
