@@ -77,5 +77,5 @@ def test_the_example_runs_by_flwr_run(tmp_path):
 
 def test_labels_that_are_flipped_in_some_rounds_only_are_refused():
     settings = ["attack.name=label_flip", "clients.adversary_lies_in=majority"]
-    with pytest.raises(ConfigError, match="label_flip in majority rounds alone: .* use demoa run, or another attack"):
+    with pytest.raises(ConfigError, match=r"label_flip in majority rounds alone: .* use demoa run, or another attack"):
         strategy_for(make_experiment(read_spec(None, settings)))

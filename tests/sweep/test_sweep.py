@@ -488,6 +488,7 @@ OTHERS = {
     "decision-first-round": 288,
     "decision-momentum": 180,
     "decision-view": 432,
+    "honest": 108,
     "majority": 324,
 }
 
