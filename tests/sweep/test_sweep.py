@@ -490,6 +490,8 @@ OTHERS = {
     "decision-view": 432,
     "honest": 108,
     "majority": 324,
+    "short-cifar10-baseline": 8,
+    "short-cifar10-cclip": 16,
 }
 
 
