@@ -44,6 +44,9 @@ def altered(study, change):
         def final(self):
             return change(self.run)
 
+        def history(self):
+            return self.run.source.history()
+
     read = results.read_results(study)
     return replace(read, runs=tuple(replace(run, source=Source(run)) for run in read.runs))
 
@@ -74,6 +77,16 @@ def test_collapses_stand_beside_figures(study):
     read = altered(study, lambda run: {"test_accuracy": 0.5, "collapsed": run.seed == 1})
     printed = markdown_tables(read, ["split"], "algorithm.name", METRIC, ["attack.name"], "mean")
     assert printed.count("50.00 ± 0.00, 2 of 6 collapsed") == 8
+
+
+def test_the_second_half_of_a_run_has_figures_of_its_own(tmp_path):
+    """Accuracies rise on a line: at rounds 60 to 100 of 100 they are 0.6 to 1 of the last one."""
+    read = results.read_results(made_up(tmp_path / "study", rounds=100, seeds=(0,)))
+    run = next(run for run in read.runs if run.cell["algorithm.name"] == "demoa")
+    assert run.figures["late_accuracy"] == pytest.approx(0.5 * 0.8)
+    assert run.figures["lowest_late_accuracy"] == pytest.approx(0.5 * 0.6)
+    (table,) = tables.final_tables(read, ["split", "attack.name"], "algorithm.name", "lowest_late_accuracy")
+    assert table.cells[("IID", "alie"), "demoa"].values == {0: pytest.approx(0.3)}
 
 
 def test_rows_may_have_several_axes(study):

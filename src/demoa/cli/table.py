@@ -11,7 +11,7 @@ from demoa.results import Results
 from demoa.results.pairs import Difference, differences
 from demoa.results.tables import Cell, FinalTable, final_tables, judged, key_of, usual_metric
 
-PERCENT = ("test_accuracy", "validation_accuracy", "best_accuracy")
+PERCENT = ("test_accuracy", "validation_accuracy", "best_accuracy", "late_accuracy", "lowest_late_accuracy")
 """What is read in percent."""
 
 CALLED = 0.05

@@ -106,6 +106,18 @@ class RunResult:
         """The final figures; empty if there are none."""
         return self.source.final()
 
+    @cached_property
+    def figures(self) -> Record:
+        """The final figures, and what the accuracy was in the second half of the run: its mean, and its lowest.
+
+        Where a run ends says little about a run that falls and recovers.
+        """
+        points = self.history.points.get("accuracy", []) if self.final else []
+        late = [value for number, value in points if 2 * number > points[-1][0]]
+        if not late:
+            return self.final
+        return {**self.final, "late_accuracy": sum(late) / len(late), "lowest_late_accuracy": min(late)}
+
     @property
     def records(self) -> list[Record]:
         """The record of each round; empty if the run never began."""

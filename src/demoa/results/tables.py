@@ -123,11 +123,13 @@ def usual_metric(results: Results) -> str:
 
 def finals(results: Results, metric: str) -> dict[Key, dict[int, float]]:
     """Return the final figure of each seed of each cell, of the setting that the cell is judged by."""
-    if not any(metric in run.final for run in results.runs):
-        raise unknown_name("final figure", metric, {name for run in results.runs for name in run.final})
+    found = judged(results)
+    known = {name for runs in found.values() for run in runs for name in run.figures}
+    if found and metric not in known:
+        raise unknown_name("final figure", metric, known)
     return {
-        key: {run.seed: float(run.final[metric]) for run in runs if run.final.get(metric) is not None}
-        for key, runs in judged(results).items()
+        key: {run.seed: float(run.figures[metric]) for run in runs if run.figures.get(metric) is not None}
+        for key, runs in found.items()
     }
 
 
