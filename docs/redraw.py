@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import sys
 from pathlib import Path
 
+import click
+
 from demoa.cli.main import app
+from demoa.core.errors import ConfigError, DemoaError
 
 ROOT = Path(__file__).parents[1]
 COMMAND = r"^    demoa {} [^\n]*?(?:\\\n[^\n]*?)*$"
@@ -31,13 +35,13 @@ def redraw(page: Path) -> int:
     tables = re.findall(COMMAND.format("table"), text, re.MULTILINE)
     made, count = TABLE.subn(lambda found: f"{found[1]}\n\n{_printed(found[1])}\n<!-- end -->", text)
     if count != len(tables):
-        raise SystemExit(f"{page}: a table has no line <!-- end --> after it")
+        raise ConfigError("a table has no line <!-- end --> after it")
     pictures = PICTURE.findall(text)
     for command in pictures:
+        target = _target(command)
         _printed(command)
-        target = _words(command)[_words(command).index("--out") + 1]
-        if f"]({(ROOT / target).relative_to(page.resolve().parent)})" not in text:
-            raise SystemExit(f"{page}: does not show {target}, which it draws")
+        if f"]({os.path.relpath(ROOT / target, page.resolve().parent)})" not in text:
+            raise ConfigError(f"it does not show {target}, which it draws")
     if made != text:
         page.write_text(made)
     return count + len(pictures)
@@ -45,6 +49,13 @@ def redraw(page: Path) -> int:
 
 def _words(command: str) -> list[str]:
     return shlex.split(command.replace("\\\n", " "))[1:]
+
+
+def _target(command: str) -> str:
+    words = _words(command)
+    if "--out" not in words[:-1]:
+        raise ConfigError(f"a picture has no --out PICTURE: {command.strip()}")
+    return words[words.index("--out") + 1]
 
 
 def _printed(command: str) -> str:
@@ -59,7 +70,11 @@ def main(pages: list[str]) -> None:
     chosen = [Path(page).resolve() for page in pages] or sorted((ROOT / "docs").rglob("*.md"))
     with contextlib.chdir(ROOT):
         for page in chosen:
-            count = redraw(page)
+            try:
+                count = redraw(page)
+            except (DemoaError, OSError, click.ClickException) as error:
+                said = error.format_message() if isinstance(error, click.ClickException) else str(error)
+                raise SystemExit(f"{page.name}: {said}") from None
             if count:
                 print(f"{page.relative_to(ROOT)}: {count} made")
 

@@ -1,6 +1,7 @@
 """Tables and pictures in the documentation are those that the commands beside them make."""
 
 import contextlib
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,10 @@ def test_pictures_are_those_that_commands_draw(redrawn):
     [
         ("    demoa table docs/results/stores.jsonl --rows store --columns attack.name\n", "has no line <!-- end -->"),
         ("    demoa draw docs/results/stores.jsonl --out docs/a.png\n", "does not show docs/a.png, which it draws"),
+        ("    demoa draw docs/results/stores.jsonl\n", "a picture has no --out PICTURE"),
+        ("    demoa table docs/results/stores.jsonl --rows a --columns store\n\n<!-- end -->\n", "unknown axis 'a'"),
+        ("    demoa table docs/results/stores.jsonl --rows store\n\n<!-- end -->\n", "Missing option '--columns'"),
+        ("    demoa table docs/none.jsonl --rows a --columns b\n\n<!-- end -->\n", "docs/none.jsonl is not there"),
     ],
 )
 def test_a_page_that_cannot_be_made_is_named(tmp_path, text, line):
@@ -62,4 +67,11 @@ def test_a_page_that_cannot_be_made_is_named(tmp_path, text, line):
     found = subprocess.run([sys.executable, docs / "redraw.py"], capture_output=True, text=True, check=False)
     assert found.returncode != 0
     assert line in found.stderr
-    assert "page.md" in found.stderr
+    assert found.stderr.startswith("page.md: ")
+    assert found.stderr.count("\n") == 1
+
+
+def test_pages_link_to_what_is_there():
+    for page in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

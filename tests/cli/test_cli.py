@@ -182,7 +182,7 @@ def test_wrong_flags_and_folders_are_refused(finished, tmp_path, capsys):
         (["run", "--out", "/proc/demoa", *SMALL], "cannot write to"),
         (["compare", tmp_path], "holds no run"),
         (["run", "--out", tmp_path / "t", *SMALL, "--track", "paper"], "unknown tracker 'paper'"),
-        (["compare", path, "--picture", tmp_path / "curves.xyz"], "cannot draw"),
+        (["compare", path, "--picture", tmp_path / "curves.xyz"], "a picture must end in .png"),
         (["majority", "--p", "0"], "p must be above 0"),
         (["data", "fetch", "imagenet"], "unknown data set to fetch"),
     ):

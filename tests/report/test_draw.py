@@ -5,7 +5,7 @@ from PIL import Image
 
 from demoa.cli.main import main
 from demoa.report.finals import finals_of
-from demoa.report.gather import layout_of
+from demoa.report.gather import Layout
 from demoa.results import read_results
 from tests.made_up import made_up
 
@@ -37,10 +37,24 @@ def test_curves_and_ends_are_drawn(study, tmp_path, kind):
             assert other.width > 500
 
 
+def test_the_same_results_give_the_same_bytes(study, tmp_path):
+    for kind in ("svg", "pdf", "png"):
+        for name in ("one", "other"):
+            run("draw", study, "--out", tmp_path / f"{name}.{kind}", "--where", "aggregation.rule=krum")
+        assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"other.{kind}").read_bytes()
+
+
+def test_ends_are_drawn_by_any_final_figure(study, tmp_path):
+    words = ("--final", "attack.name", "--where", "aggregation.rule=krum")
+    for name, metric in (("a", "test_accuracy"), ("b", "lowest_late_accuracy"), ("c", "test_loss")):
+        run("draw", study, *words, "--metric", metric, "--out", tmp_path / f"{name}.png")
+    assert len({(tmp_path / f"{name}.png").read_bytes() for name in "abc"}) == 3
+
+
 def test_every_run_has_its_dot_and_every_whole_cell_its_mean(study):
     results = read_results(study)
-    layout = layout_of(results).__class__("split", "aggregation.rule", "algorithm.name", ("accuracy",))
-    canvas = finals_of(results, layout, "attack.name")
+    layout = Layout("split", "aggregation.rule", "algorithm.name", ("accuracy",))
+    canvas = finals_of(results, layout, "attack.name", "test_accuracy")
     panels = canvas.get_axes()
     assert len(panels) == 4
     for number, panel in enumerate(panels):
@@ -56,12 +70,15 @@ def test_every_run_has_its_dot_and_every_whole_cell_its_mean(study):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--out", "a.png"], "these runs differ in too much for one picture (aggregation.rule, attack.name"),
+        (["--out", "a.png"], "these runs differ in too much for one picture: in aggregation.rule; draw fewer"),
+        (["--out", "a.png", "--rows", "split", "--columns", "split"], "an axis has two roles among split, split"),
+        (["--out", "a.png", "--final", "attack.name", "--metric", "a", "--metric", "b"], "give --metric once"),
         (["--out", "a.png", "--final", "attack.name"], "aggregation.rule has several labels and no place"),
         (["--out", "a.png", "--final", "attack"], "unknown axis 'attack'; did you mean 'attack.name'"),
         (["--out", "a.png", "--final", "split"], "an axis has two roles among split"),
         (["--out", "a.png", "--metric", "acc"], "unknown metric 'acc'"),
-        (["--out", "a.txt", "--where", "aggregation.rule=krum"], "cannot draw into a.txt"),
+        (["--out", "new/a.txt", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got"),
+        (["--out", "a", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got 'a'"),
     ],
 )
 def test_what_cannot_be_drawn_gets_one_line(study, words, line, capsys, monkeypatch, tmp_path):

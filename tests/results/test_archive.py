@@ -1,10 +1,16 @@
 """A study in one file."""
 
+import json
+
 import pytest
+from rich.console import Console
 
 from demoa import results
+from demoa.cli.compare import compare_runs
 from demoa.core.errors import ConfigError, StoreError
 from demoa.report.page import write_report
+from demoa.results.archive import restore
+from demoa.results.study import StudyFolder
 from tests.made_up import made_up
 
 
@@ -37,8 +43,53 @@ def test_single_rounds_are_not_in_it(study, tmp_path):
         results.export(study, tmp_path / "rounds.jsonl", "rounds")
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"format": "other"}', '{"format": "demoa study 1"}', "not JSON"])
+@pytest.mark.parametrize(
+    "content", ["", "{}", '{"format": "other"}', '{"format": "demoa study 1"}', "not JSON", "\xff"]
+)
 def test_other_files_are_refused(content, tmp_path):
     (tmp_path / "other.jsonl").write_text(content)
-    with pytest.raises(StoreError, match=r"does not hold a study; make it with demoa export FOLDER other.jsonl"):
+    with pytest.raises(
+        StoreError, match=r"does not hold a study \(line 1\); make it with demoa export FOLDER NAME.jsonl"
+    ):
         results.read_results(tmp_path / "other.jsonl")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda line: line.pop("final"),
+        lambda line: line.update(final="good"),
+        lambda line: line["final"].update(test_accuracy="good"),
+        lambda line: line["spec"].pop("run"),
+        lambda line: line.update(scores={"x": {}}),
+        lambda line: line["cell"].pop("split"),
+        lambda line: line.update(points={"loss": [1]}),
+        lambda line: line.update(seed="0"),
+    ],
+)
+def test_a_damaged_line_is_named(study, tmp_path, damage):
+    results.export(study, tmp_path / "kept.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
+    damage(lines[4])
+    (tmp_path / "kept.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(StoreError, match=r"does not hold a study \(line 5\)"):
+        results.read_results(tmp_path / "kept.jsonl")
+
+
+def test_a_file_that_cannot_be_written_gets_one_line(study, tmp_path):
+    with pytest.raises(StoreError, match=r"there is no folder .*new; make it first"):
+        results.export(study, tmp_path / "new" / "kept.jsonl")
+
+
+def test_a_run_without_records_is_compared_by_what_is_drawn_of_it(study, tmp_path, capsys):
+    results.export(study, tmp_path / "kept.jsonl")
+    other = StudyFolder(tmp_path / "other")
+    other.open(StudyFolder(study).content())
+    assert restore(tmp_path / "kept.jsonl", other, lambda run: run.seed == 0) == 16
+    other.close()
+    for run in (tmp_path / "other" / "runs").iterdir():
+        said = []
+        for folder in (study / "runs" / run.name, run):
+            compare_runs([folder], Console())
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1]

@@ -11,7 +11,7 @@ from demoa import results
 from demoa.cli.main import app, main
 from demoa.cli.table import markdown_tables
 from demoa.core.errors import ConfigError
-from demoa.results import pairs, tables
+from demoa.results import pairs, selection, tables
 from demoa.results.selection import narrowed, read_together
 from tests.made_up import made_up
 
@@ -71,6 +71,31 @@ def test_a_seed_that_one_of_the_cells_lacks_has_no_figure(study):
     assert "2 of 3 seeds" in markdown_tables(
         read, ["split"], "algorithm.name", "test_accuracy", ["attack.name"], "mean"
     )
+
+
+def test_the_worst_of_losses_is_the_largest(study):
+    read = altered(study, lambda run: {"test_loss": 3.0 if run.cell["attack.name"] == "alie" else 1.0})
+    (table,) = tables.final_tables(read, ["split"], "algorithm.name", "test_loss", over=["attack.name"], way="worst")
+    assert set(table.cells[("IID",), "demoa"].values.values()) == {3.0}
+
+
+def test_nothing_is_taken_together_with_a_cell_that_is_not_settled(study):
+    """A mean over fewer attacks than stand beside it would look like a better one."""
+    read = results.read_results(study)
+    runs = []
+    for run in read.runs:
+        if run.cell == {**run.cell, "attack.name": "alie", "split": "IID", "algorithm.name": "demoa"}:
+            runs += [replace(run, setting={"run.lr": lr}, chosen=None) for lr in ("0.1", "0.01")]
+        else:
+            runs.append(run)
+    unsettled = replace(read, runs=tuple(runs))
+    (table,) = tables.final_tables(unsettled, ["split"], "algorithm.name", METRIC, over=["attack.name"])
+    assert table.cells[("IID",), "demoa"].values == {}
+    printed = markdown_tables(unsettled, ["split"], "algorithm.name", METRIC, ["attack.name"], "mean")
+    assert "| IID | - | " in printed
+    left_out = replace(unsettled, runs=tuple(run for run in runs if run.chosen))  # as if the study excluded it
+    printed = markdown_tables(left_out, ["split"], "algorithm.name", METRIC, ["attack.name"], "mean")
+    assert printed.count("1 of 2 taken together") == 1
 
 
 def test_collapses_stand_beside_figures(study):
@@ -155,6 +180,39 @@ def test_studies_are_read_as_one(tmp_path):
     assert krum.axes["split"] == ["IID"]
 
 
+def test_the_better_copy_of_a_run_is_kept(tmp_path):
+    for name, holes in (("whole", []), ("holes", [("fedcm", "alie", "IID", 1)])):
+        made_up(tmp_path / name, rounds=10, holes=holes)
+    for order in (["whole", "holes"], ["holes", "whole"]):
+        assert {run.status for run in read_together([tmp_path / name for name in order]).runs} == {"done"}
+
+
+def test_studies_that_contradict_each_other_are_not_read_as_one(tmp_path, monkeypatch):
+    made_up(tmp_path / "one", rounds=10)
+    made_up(tmp_path / "fewer", rounds=10, seeds=(0, 1))
+    with pytest.raises(ConfigError, match="are over other seeds; read them one by one"):
+        read_together([tmp_path / "one", tmp_path / "fewer"])
+    read = results.read_results(tmp_path / "one")
+    other = replace(read, runs=tuple(replace(run, id=f"other {run.id}", setting={"run.lr": "7"}) for run in read.runs))
+    monkeypatch.setattr(selection, "read_results", lambda path: {"one": read, "other": other}[path])
+    with pytest.raises(ConfigError, match="chose different settings for one cell"):
+        read_together(["one", "other"])
+
+
+def test_a_label_may_have_a_comma(study):
+    read = results.read_results(study)
+    named = replace(
+        read,
+        axes=read.axes | {"split": ["one, two", "non-IID"]},
+        runs=tuple(
+            replace(run, cell=run.cell | {"split": "one, two"}) if run.cell["split"] == "IID" else run
+            for run in read.runs
+        ),
+    )
+    assert narrowed(named, {"split": ["one, two"]}).axes["split"] == ["one, two"]
+    assert narrowed(named, {"attack.name": ["alie, bit_flip"]}).axes["attack.name"] == ["alie", "bit_flip"]
+
+
 def test_studies_that_compare_other_things_are_not_read_as_one(study, tmp_path):
     other = Path(__file__).parents[2] / "docs" / "results" / "stores.jsonl"
     with pytest.raises(ConfigError, match=r"do not compare the same things: one of them alone has .*store"):
@@ -200,6 +258,9 @@ def test_bad_requests_are_refused(study, capsys):
         (["--against", "demo"], "did you mean 'demoa'"),
         (["--mean", "attack.name", "--worst", "attack.name"], "give either --mean or --worst"),
         (["--by", "split"], "give --against as well"),
+        (["--metric", "setting", "--against", "demoa"], "settings are words"),
+        (["--against", "demoa", "--by", "split,split"], "named twice among algorithm.name, split, split"),
+        (["--against", "demoa", "--where", "algorithm.name=demoa"], "no other label than demoa to compare with"),
         (["--where", "split"], "must be axis=label or axis=label,label, got 'split'"),
     ):
         with pytest.raises(SystemExit):
@@ -211,6 +272,7 @@ def test_a_cell_whose_tuning_is_not_settled_has_no_figure(tmp_path):
     read = results.read_results(made_up(tmp_path / "study", rounds=10))
     halves = [replace(run, setting={"run.lr": lr}, chosen=None) for run in read.runs for lr in ("0.1", "0.01")]
     unsettled = replace(read, runs=tuple(halves))
-    assert tables.finals(unsettled, "test_accuracy") == {}
+    with pytest.raises(ConfigError, match="no cell is settled yet"):
+        tables.finals(unsettled, METRIC)
     with pytest.raises(ConfigError, match="unknown final figure 'acuracy'"):
         tables.finals(read, "acuracy")

@@ -154,7 +154,7 @@ def test_a_study_in_one_file_is_not_played_again(spec, straight, tmp_path):
     path = tmp_path / "study"
     found = demoa("sweep", spec, "--out", path, "--known", tmp_path / "known.jsonl")
     assert found.returncode == 0, found.stderr
-    assert "24 runs are taken from" in found.stdout
+    assert "24 runs are known from" in found.stdout
     assert not [event for event in StudyFolder(path).journal() if event["event"] == "began"]
     results.export(path, tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "known.jsonl").read_text()
@@ -178,10 +178,62 @@ def test_a_study_goes_on_from_a_file_that_holds_a_part_of_it(spec, straight, tmp
     path = tmp_path / "study"
     found = demoa("sweep", spec, "--out", path, "--known", tmp_path / "part.jsonl")
     assert found.returncode == 0, found.stderr
-    assert "22 runs are taken from" in found.stdout
+    assert "22 runs are known from" in found.stdout
     assert table(path) == table(straight)
     played = {event["run"] for event in StudyFolder(path).journal() if event["event"] == "began"}
     assert played == {run.name for run in (*done[::2], lost)}
+
+
+def test_a_run_that_paused_elsewhere_is_played_again(spec, straight, tmp_path):
+    """In a grid runs do not pause, so that halving cannot judge by them; the other way round all can be used."""
+    whole = tmp_path / "whole.toml"
+    whole.write_text(STUDY.replace("halving", "grid"))
+    found = demoa("sweep", whole, "--out", tmp_path / "grid", "--processes", 2)
+    assert found.returncode == 0, found.stderr
+    results.export(tmp_path / "grid", tmp_path / "grid.jsonl")
+    path = tmp_path / "study"
+    found = demoa("sweep", spec, "--out", path, "--known", tmp_path / "grid.jsonl")
+    assert found.returncode == 0, found.stderr
+    assert "0 runs are known from" in found.stdout
+    assert table(path) == table(straight)
+    results.export(straight, tmp_path / "halving.jsonl")
+    found = demoa("sweep", whole, "--out", tmp_path / "other", "--known", tmp_path / "halving.jsonl", "--plan")
+    assert "24 runs are known from" in found.stdout
+
+
+def test_a_run_that_was_not_chosen_elsewhere_keeps_its_curve(tmp_path):
+    both, one = tmp_path / "both.toml", tmp_path / "one.toml"
+    both.write_text(STUDY.replace("halving", "grid").replace("[0.5, 0.1, 0.001]", "[0.5, 0.001]"))
+    one.write_text(STUDY.replace("halving", "grid").replace("[0.5, 0.1, 0.001]", "[0.001]"))
+    assert demoa("sweep", both, "--out", tmp_path / "a", "--set", "run.rounds=20").returncode == 0
+    results.export(tmp_path / "a", tmp_path / "a.jsonl")
+    words = ("--known", tmp_path / "a.jsonl", "--set", "run.rounds=20")
+    assert demoa("sweep", one, "--out", tmp_path / "b", *words).returncode == 0
+    assert [event["event"] for event in StudyFolder(tmp_path / "b").journal()] == ["ended"] * 8
+    for run in results.read_results(tmp_path / "b").runs:
+        played = results.read_results(tmp_path / "a" / "runs" / run.id).runs[0]
+        assert run.history.plain() == played.history.plain()
+        assert run.history.points["accuracy"]
+
+
+def test_a_run_that_was_tampered_with_is_not_taken(spec, straight, tmp_path):
+    results.export(straight, tmp_path / "known.jsonl")
+    text = (tmp_path / "known.jsonl").read_text().replace('"batch_size": 32', '"batch_size": 31')
+    (tmp_path / "known.jsonl").write_text(text)
+    found = demoa("sweep", spec, "--out", tmp_path / "study", "--known", tmp_path / "known.jsonl", "--plan")
+    assert "0 runs are known from" in found.stdout
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_job_that_changes_nothing_ends_the_sweep(spec, straight, tmp_path):
+    """Were a run through without what halving needs of it, it would be begun for ever."""
+    path = tmp_path / "study"
+    shutil.copytree(straight, path)
+    run = next(run for run in (path / "runs").iterdir() if (run / "final.json").exists())
+    (run / "scores.json").unlink()
+    found = demoa("sweep", spec, "--out", path)
+    assert found.returncode == 2
+    assert "lacks what validation said at round 40; delete that folder, then go on" in found.stderr
 
 
 def test_runs_of_a_study_come_out_again(straight, tmp_path, capsys):
@@ -210,9 +262,28 @@ def test_figures_that_do_not_come_out_again_are_named(straight, tmp_path, capsys
     said = capsys.readouterr().out
     assert "now; test_accuracy, curves differ" in said
     assert "1 of 2 runs came out the same." in said
-    with pytest.raises(SystemExit):
-        main([*words[:-1], "5"])
-    assert "5 cells were asked for, and 4 are through; ask for fewer" in capsys.readouterr().err
+    for wrong, line in (
+        (["--cells", "5"], "5 cells were asked for, and 4 are through; ask for fewer"),
+        (["--cells", "0"], "--cells must be"),
+        (["--cells", "1"], "is not an empty folder; choose another"),
+        (["--out", str(straight), "--cells", "1"], "is not an empty folder; choose another"),
+    ):
+        with pytest.raises(SystemExit):
+            main([*words[:-2], *wrong])
+        assert line in capsys.readouterr().err
+
+
+def test_runs_that_diverge_diverge_again(tmp_path, capsys):
+    (tmp_path / "study.toml").write_text(STUDY.replace("[0.5, 0.1, 0.001]", "[1e30]").replace("[0, 1]", "[0]"))
+    settings = ["--set", "run.rounds=5", "--set", "run.eval_every=5"]
+    for words in (
+        ["sweep", str(tmp_path / "study.toml"), "--out", str(tmp_path / "study"), *settings],
+        ["verify", str(tmp_path / "study"), "--cells", "4", "--out", str(tmp_path / "again")],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 0
+    assert "4 of 4 runs came out the same." in capsys.readouterr().out
 
 
 def test_states_are_kept_only_on_request(spec, tmp_path, straight):
@@ -507,6 +578,6 @@ def test_no_study_is_left_out_of_these_tests():
 def test_decisions_compare_with_runs_of_the_papers_study():
     """So that what is known of them need not be played again."""
     known = {run.id for cell in expand(read_study(ROOT / "studies" / "mnist-cclip-p01.toml")) for run in cell.runs}
-    for name in ("decision-clip", "decision-first-round", "decision-momentum", "designs", "majority"):
+    for name in ("decision-clip", "decision-first-round", "decision-momentum", "decision-view", "designs", "majority"):
         runs = {run.id for cell in expand(read_study(ROOT / "studies" / f"{name}.toml")) for run in cell.runs}
         assert runs & known, name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from rich.console import Console
@@ -9,6 +10,8 @@ from rich.table import Table
 
 from demoa.results import RunFolder
 from demoa.results.folder import Record
+from demoa.results.reader import FolderSource
+from demoa.results.run import History
 
 
 def compare_runs(folders: list[Path], console: Console) -> None:
@@ -21,13 +24,13 @@ def compare_runs(folders: list[Path], console: Console) -> None:
     for path in folders:
         folder = RunFolder(path)
         _, spec = folder.spec()
-        final, records = folder.final(), folder.records()
-        best, end = _figures(records, final)
+        final, history = folder.final(), FolderSource(folder).history()
+        best, end = _figures(history, final)
         table.add_row(
             path.name,
             spec["algorithm"]["name"],
             spec["attack"]["name"],
-            str(sum(record["majority"] for record in records)),
+            str(len(history.majority)),
             best,
             f"{end} !" if final and final["collapsed"] else end,
         )
@@ -36,10 +39,10 @@ def compare_runs(folders: list[Path], console: Console) -> None:
     console.print("!: ended 20 points or more below its best.")
 
 
-def _figures(records: list[Record], final: Record | None) -> tuple[str, str]:
+def _figures(history: History, final: Record | None) -> tuple[str, str]:
     """Return the best figure on the way, and the one at the end: accuracy, or loss where there is none."""
-    accuracies = [record["accuracy"] for record in records if "accuracy" in record]
-    losses = [record["loss"] for record in records if record.get("loss") is not None]
+    accuracies = [value for _, value in history.points.get("accuracy", [])]
+    losses = [value for _, value in history.points.get("loss", []) if math.isfinite(value)]
     best = f"{max(accuracies):.2%}" if accuracies else f"{min(losses):.4g}" if losses else "-"
     if final is None:
         return best, "not finished"

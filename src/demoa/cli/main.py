@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 from rich.console import Console
 
@@ -178,7 +179,14 @@ def main(arguments: list[str] | None = None) -> None:
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
     try:
-        app(args=arguments)
+        sys.exit(app(args=arguments, standalone_mode=False) or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        said = " ".join(error.format_message().split())  # it may be broken into lines
+        print(f"demoa: {said.rstrip('.')}; see demoa --help", file=sys.stderr)
+        sys.exit(2)
     except DemoaError as error:
         print(f"demoa: {error}", file=sys.stderr)
         sys.exit(2)

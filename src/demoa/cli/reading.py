@@ -67,6 +67,8 @@ def table(
         raise ConfigError("give either --mean or --worst")
     if by is not None and against is None:
         raise ConfigError("--by says where columns are compared: give --against as well")
+    if metric == "setting" and (mean or worst or against):
+        raise ConfigError("settings are words: leave --mean, --worst and --against out, or choose another --metric")
     results = narrowed(read_together(studies), _labels(where))
     if metric == "setting":
         print(markdown_settings(results, _axes(rows), columns))
@@ -86,7 +88,9 @@ def draw(
     rows: Annotated[str | None, typer.Option(help="The axis of the rows of panels.")] = None,
     columns: Annotated[str | None, typer.Option(help="The axis of the columns of panels.")] = None,
     curves: Annotated[str | None, typer.Option(help="The axis of the curves.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="What is drawn, such as accuracy or loss.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="What is drawn, such as accuracy or loss; with --final, a final figure.")
+    ] = None,
     where: Where = None,
 ) -> None:
     """Draw a study into one picture: curves over rounds, or, with --final, where runs end."""
@@ -95,27 +99,31 @@ def draw(
     from demoa.results.selection import narrowed, read_together
 
     results = narrowed(read_together(studies), _labels(where))
-    given = {"rows": rows, "columns": columns, "curves": curves, "metrics": metric}
+    given = {"rows": rows, "columns": columns, "curves": curves}
     roles = {role: axis for role, axis in given.items() if axis}
     if final is None:
-        draw_results(results, target, roles)
+        draw_results(results, target, roles, metric or ())
+    elif metric is None or len(metric) == 1:
+        draw_finals(results, final, target, roles, metric[0] if metric else None)
     else:
-        draw_finals(results, final, target, roles)
+        raise ConfigError("--final draws one figure: give --metric once")
     console.print(f"{target}", soft_wrap=True, markup=False)
 
 
 @app.command()
 def verify(
     study: Annotated[Path, typer.Argument(help="The folder of a study, or a .jsonl file.")],
-    out: Annotated[Path, typer.Option(help="The folder for the runs; the same command goes on with what is there.")],
+    out: Annotated[Path, typer.Option(help="The folder for the runs, which must be new or empty.")],
     cells: Annotated[int, typer.Option(help="How many cells to play again.")] = 3,
     seed: Annotated[int, typer.Option(help="What the cells are drawn with.")] = 0,
     processes: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after an interrupt, with what is in --out.")] = False,
 ) -> None:
     """Play some cells of a study again, from nothing, and say whether the same figures come out."""
-    from demoa.cli.again import verify_command
+    from demoa.cli.verify import verify_command
 
-    raise typer.Exit(verify_command(study, out, cells, seed, processes, console))
+    code = verify_command(study, out, cells, seed=seed, processes=processes, resume=resume, console=console)
+    raise typer.Exit(code)
 
 
 def _axes(text: str | None) -> list[str]:
@@ -123,11 +131,11 @@ def _axes(text: str | None) -> list[str]:
 
 
 def _labels(where: list[str] | None) -> dict[str, list[str]]:
-    """Return labels by axis, as they stand in `axis=label,label`."""
+    """Return what stands behind each axis in `axis=label,label`."""
     found: dict[str, list[str]] = {}
     for text in where or ():
         axis, equals, labels = text.partition("=")
         if not equals or not labels:
             raise ConfigError(f"--where must be axis=label or axis=label,label, got {text!r}")
-        found.setdefault(axis.strip(), []).extend(label.strip() for label in labels.split(","))
+        found.setdefault(axis.strip(), []).append(labels.strip())
     return found

@@ -195,16 +195,18 @@ def sweep_command(
     study, cells = prepared(spec, settings, budget, out, processes)
     slots = slots_for(processes, _specs(cells))
     _print_plan(study, cells, console)
+    folder = StudyFolder(out)
+    sweep = Sweep(study, cells, folder, keep_states=keep_states)
+    if known is not None:  # before anything is written
+        console.print(
+            f"{sweep.covered(known)} runs are known from {known}", soft_wrap=True, highlight=False, markup=False
+        )
     if plan:
         return 0
     check_kinds(cells)
-    folder = StudyFolder(out)
-    sweep = Sweep(study, cells, folder, keep_states=keep_states)
     made = make_engine(engine, slots, processes)
     try:
-        taken = sweep.open(retry=retry, known=known)
-        if known is not None:
-            console.print(f"{taken} runs are taken from {known}", soft_wrap=True, highlight=False, markup=False)
+        sweep.open(retry=retry, known=known)
         ended = play_sweep(sweep, made, console)
     except KeyboardInterrupt:  # the second one: no more is shown, and what is under way still ends its round
         ended = False

@@ -9,10 +9,7 @@ import numpy as np
 from demoa.report.style import name_of, said
 from demoa.results import Results
 from demoa.results.pairs import Difference, differences
-from demoa.results.tables import Cell, FinalTable, final_tables, judged, key_of, usual_metric
-
-PERCENT = ("test_accuracy", "validation_accuracy", "best_accuracy", "late_accuracy", "lowest_late_accuracy")
-"""What is read in percent."""
+from demoa.results.tables import ACCURACIES, Cell, FinalTable, final_tables, judged, key_of, usual_metric
 
 CALLED = 0.05
 """A difference is called one where p, corrected for all that stand in a table, is below that."""
@@ -22,9 +19,10 @@ def markdown_tables(
     results: Results, rows: Sequence[str], columns: str, metric: str, over: Sequence[str], way: str
 ) -> str:
     """Return the final figures of results: mean and standard deviation over seeds."""
-    factor = 100.0 if metric in PERCENT else 1.0
+    factor = 100.0 if metric in ACCURACIES else 1.0
     tables = list(final_tables(results, rows, columns, metric, over, way))
-    parts = [_table(table, rows, factor, len(results.seeds)) for table in tables]
+    most = max((cell.parts for table in tables for cell in table.cells.values()), default=1)
+    parts = [_table(table, rows, factor, len(results.seeds), most) for table in tables]
     unit = " in %" if factor > 1 else ""
     together = f", {'the mean' if way == 'mean' else 'the worst'} over {_names(over)}" if over else ""
     seeds = len(results.seeds)
@@ -34,7 +32,7 @@ def markdown_tables(
 
 def markdown_differences(results: Results, columns: str, against: str, by: Sequence[str], metric: str) -> str:
     """Return how the other columns differ from one, over pairs of runs that differ in nothing else."""
-    factor = 100.0 if metric in PERCENT else 1.0
+    factor = 100.0 if metric in ACCURACIES else 1.0
     found = differences(results, columns, against, metric, by)
     groups = list(dict.fromkeys(tuple(each.group.values()) for each in found))
     labels = list(dict.fromkeys(each.label for each in found))
@@ -44,7 +42,7 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     for group in groups:
         cells = [_gap(by_place.get((group, label)), factor, len(pairs) > 1) for label in labels]
         lines.append(_line([", ".join(map(name_of, group)) or "all", *cells]))
-    count = f"over {pairs[0]} pairs of runs each" if len(pairs) == 1 else "over pairs of runs"
+    count = f"over {pairs[0]} pairs of single runs each" if len(pairs) == 1 else "over pairs of single runs"
     caption = (
         f"Difference from {name_of(against)} {count} that differ in nothing else, and p by exchange of signs; bold "
         f"where p is below {CALLED} after Holm's correction for the {len(found)} differences of the table."
@@ -69,11 +67,11 @@ def markdown_settings(results: Results, rows: Sequence[str], columns: str) -> st
     return "\n\n".join(parts)
 
 
-def _table(table: FinalTable, rows: Sequence[str], factor: float, seeds: int) -> str:
+def _table(table: FinalTable, rows: Sequence[str], factor: float, seeds: int, most: int) -> str:
     lines = _head(table, rows)
     for row in table.rows:
         cells = [table.cells.get((row, column)) for column in table.columns]
-        lines.append(_line([_row_name(row), *(_cell(cell, factor, seeds) for cell in cells)]))
+        lines.append(_line([_row_name(row), *(_cell(cell, factor, seeds, most) for cell in cells)]))
     return "\n".join(lines)
 
 
@@ -83,7 +81,7 @@ def _head(table: FinalTable, rows: Sequence[str]) -> list[str]:
     return [*([title, ""] if title else []), *head]
 
 
-def _cell(cell: Cell | None, factor: float, seeds: int) -> str:
+def _cell(cell: Cell | None, factor: float, seeds: int, most: int) -> str:
     """Return mean and standard deviation in words, and what a reader must not miss; one seed has no spread."""
     if cell is None or not cell.values:
         return "-"
@@ -91,6 +89,8 @@ def _cell(cell: Cell | None, factor: float, seeds: int) -> str:
     parts = [_number(found.mean(), factor) + (f" ± {_number(found.std(ddof=1), factor)}" if len(found) > 1 else "")]
     if len(found) < seeds:
         parts.append(f"{len(found)} of {seeds} seeds")
+    if cell.parts < most:
+        parts.append(f"{cell.parts} of {most} taken together")
     if cell.collapsed:
         parts.append(f"{cell.collapsed} of {cell.runs} collapsed")
     return ", ".join(parts)

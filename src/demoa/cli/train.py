@@ -13,6 +13,7 @@ from rich.console import Console
 from demoa.cli.interrupts import interrupts_held_back
 from demoa.cli.progress import Lines, live_lines
 from demoa.core.errors import ConfigError, DemoaError, first_line
+from demoa.core.memory import keep_memory
 from demoa.experiment.build import Experiment, Loaded, make_experiment
 from demoa.experiment.load import read_spec, spec_from
 from demoa.experiment.run import begin, play, take_up
@@ -62,6 +63,7 @@ def play_jobs(jobs: Sequence[Job], trackers: Sequence[str], console: Console) ->
     A run that fails is left where it is, and its error is raised when the others are through. Ctrl-C lets the round
     that is under way end, and saves all runs.
     """
+    keep_memory()
     for name in trackers:
         check_tracker(name)
     for job in jobs:

@@ -33,7 +33,7 @@ from demoa.partition import PARTITIONS, Partition
 from demoa.sampling import SAMPLINGS, Sampling
 from demoa.server.algorithms import ALGORITHMS, Algorithm
 from demoa.server.server import Server
-from demoa.simulation.adversary import ROUNDS, VIEWS, Adversary
+from demoa.simulation.adversary import LIES_IN, SEES, Adversary
 from demoa.simulation.federation import Federation
 
 
@@ -91,8 +91,8 @@ def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
             clients.byzantine,
             model.parameters.clone(),
             spec.seed("attack"),
-            clients.adversary_sees or VIEWS[0],
-            clients.adversary_lies_in or ROUNDS[0],
+            clients.adversary_sees or SEES[0],
+            clients.adversary_lies_in or LIES_IN[0],
         ),
         sampling_seed=spec.seed("sampling"),
     )
@@ -117,7 +117,7 @@ class _Parts:
             whole_number(f"clients.{name}", getattr(clients, name), least=1)
         liars = clients.byzantine
         require(0 <= liars < clients.n, "clients.byzantine", liars, f"from 0 to {clients.n - 1}")
-        for name, allowed in (("adversary_sees", VIEWS), ("adversary_lies_in", ROUNDS)):
+        for name, allowed in (("adversary_sees", SEES), ("adversary_lies_in", LIES_IN)):
             if getattr(clients, name) not in (None, *allowed):
                 raise unknown_name(f"clients.{name}", getattr(clients, name), allowed)
         if "p" in spec.algorithm.options:
@@ -161,6 +161,9 @@ class _Parts:
         table["aggregation"]["store"] = _named(spec.aggregation.store, self.store)
         table["attack"] = _named(spec.attack, self.attack)
         table["algorithm"].pop("p", None)  # that of the sampling
+        for name, (default, *_) in (("adversary_sees", SEES), ("adversary_lies_in", LIES_IN)):
+            if table["clients"][name] == default:  # said or not, it is the same run
+                table["clients"][name] = None
         return _without_none(table)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from demoa.core.errors import StoreError
-from demoa.core.memory import keep_memory
 from demoa.core.seeding import generator
 from demoa.core.torch_threads import use_threads
 from demoa.experiment.build import Experiment
@@ -68,7 +67,6 @@ def play(experiment: Experiment, folder: RunFolder, until: int | None = None) ->
     Closed between two rounds, it saves where it is; what is cut short in the middle of a round goes back to the last
     checkpoint. With `until`, it pauses after that round: saves, and leaves what validation says there.
     """
-    keep_memory()
     run, server = experiment.spec.run, experiment.federation.server
     stop = run.rounds if until is None else min(until, run.rounds)
     test = np.arange(len(experiment.dataset.test))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ LOOKS: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
     "pdf.fonttype": 42,  # letters stay letters, as publishers ask for
+    "svg.hashsalt": "demoa",  # the same results give the same bytes
 }
+SUFFIXES = (".png", ".pdf", ".svg")
 DPI = 200
 PANEL_INCHES = (1.9, 1.7)
 LEGEND_INCHES = 1.6
@@ -41,6 +43,9 @@ def save_figure(figure: Figure, metrics: tuple[str, ...], targets: list[Path]) -
 
 def save_canvas(canvas: Canvas, targets: list[Path], dpi: int = DPI) -> None:
     """Write what was drawn into files, by their suffix."""
+    for target in targets:
+        if target.suffix not in SUFFIXES:
+            raise ConfigError(f"a picture must end in {', '.join(SUFFIXES)}, got {str(target)!r}")
     with mpl.rc_context(LOOKS):
         for target in targets:
             # No date inside: the same results give the same bytes.
@@ -57,19 +62,23 @@ def draw_runs(folders: list[Path], target: Path) -> None:
     draw_results(side_by_side("", [RunFolder(folder) for folder in folders]), target)
 
 
-def draw_results(results: Results, target: Path, roles: Mapping[str, Any] | None = None) -> None:
+def draw_results(
+    results: Results, target: Path, roles: Mapping[str, str] | None = None, metrics: Sequence[str] = ()
+) -> None:
     """Draw curves over rounds into one file.
 
     Args:
         results: The runs.
         target: The file.
-        roles: Which axes are "rows", "columns" and "curves", and "metrics", where it is not as the study says.
+        roles: Which axes are "rows", "columns" and "curves", where it is not as the study says.
+        metrics: What is drawn, where it is not as the study says.
     """
-    layout = layout_of(with_roles(results, roles or {}))
+    layout = layout_of(with_roles(results, roles or {}, metrics))
     (figure, *others) = figures_of(results, layout)
     if others:
-        axes = ", ".join(axis for axis, labels in results.axes.items() if len(labels) > 1)
-        raise ConfigError(f"these runs differ in too much for one picture ({axes}); draw fewer, or use demoa report")
+        inside = (layout.rows, layout.columns, layout.curves)
+        axes = ", ".join(axis for axis, labels in results.axes.items() if len(labels) > 1 and axis not in inside)
+        raise ConfigError(f"these runs differ in too much for one picture: in {axes}; draw fewer, or use demoa report")
     save_canvas(draw(figure, layout.metrics), [target])
 
 

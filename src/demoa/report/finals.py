@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,56 +14,61 @@ from matplotlib.lines import Line2D
 
 from demoa.core.errors import ConfigError
 from demoa.report.figures import LOOKS, legend, save_canvas
-from demoa.report.gather import Layout, Line, layout_of, lines_of, with_roles
+from demoa.report.gather import Layout, Line, band, layout_of, lines_of, with_roles
 from demoa.report.style import MARK, colours_of, name_of
-from demoa.results.run import Results
-from demoa.results.tables import known_axes
+from demoa.results.run import Results, RunResult
+from demoa.results.tables import ACCURACIES, finals, known_axes, usual_metric
 
 PLACE_INCHES = 0.62
 """How wide a label of the lower axis is."""
 PANEL_INCHES = 1.9
+LABEL_LETTERS = 28
+"""How long a line of the label of an axis is."""
 SHARE = 0.62
 """How much of a place the marks of all curves take."""
 
 
-def draw_finals(results: Results, places: str, target: Path, roles: Mapping[str, Any] | None = None) -> None:
+def draw_finals(
+    results: Results, places: str, target: Path, roles: Mapping[str, str] | None = None, metric: str | None = None
+) -> None:
     """Draw where runs end into a file: see `finals_of` for the picture, `draw_results` for the roles of axes."""
     results = with_roles(results, roles or {})
-    save_canvas(finals_of(results, layout_of(results), places), [target])
+    save_canvas(finals_of(results, layout_of(results), places, metric or usual_metric(results)), [target])
 
 
-def finals_of(results: Results, layout: Layout, places: str) -> Canvas:
+def finals_of(results: Results, layout: Layout, places: str, metric: str) -> Canvas:
     """Return a picture of final figures: mean and standard deviation, and a dot for each seed, hollow if it collapsed.
 
     Args:
         results: The runs.
         layout: Which axes are the rows and columns of panels, and the curves.
         places: The axis whose labels stand side by side in each panel.
+        metric: The final figure.
     """
     columns = None if layout.columns == places else layout.columns
     _check(results, [axis for axis in (layout.rows, columns, layout.curves, places) if axis is not None])
+    finals(results, metric)  # refuses one that runs do not have
     rows_of, columns_of, curves, labels = (
         [""] if axis is None else results.axes[axis] for axis in (layout.rows, columns, layout.curves, places)
     )
     lines = [(dict(key), line) for key, line in lines_of(results).items()]
-    accurate = any(line.judged_by == "test_accuracy" for _, line in lines)
     size = (1.0 + PLACE_INCHES * len(labels) * len(columns_of), 0.9 + PANEL_INCHES * len(rows_of))
     with mpl.rc_context(LOOKS):
         canvas = Canvas(figsize=size, layout="constrained")
         axes = canvas.subplots(len(rows_of), len(columns_of), sharex=True, sharey=True, squeeze=False)
         for cell, line in lines:
-            row, column = (cell.get(axis or "", "") for axis in (layout.rows, columns))
-            curve = cell.get(layout.curves or "", "")
+            row, column, curve = (cell.get(axis or "", "") for axis in (layout.rows, columns, layout.curves))
             axis = axes[rows_of.index(row), columns_of.index(column)]
-            _mark(axis, line, labels.index(cell[places]), curves.index(curve), curves)
+            _mark(axis, line, metric, labels.index(cell[places]), curves.index(curve), curves)
         for place, row in enumerate(rows_of):
             for number, column in enumerate(columns_of):
-                _dress(axes[place, number], labels, _range(lines) if accurate else None)
+                _dress(axes[place, number], labels, _range(lines, metric) if metric in ACCURACIES else None)
                 axes[0, number].set_title(name_of(column), fontsize=9)
-            what = "test accuracy at the end, %" if accurate else "loss at the end"
+            unit = ", %" if metric in ACCURACIES else ""
+            what = "\n".join(textwrap.wrap(f"{name_of(metric)}{unit}", LABEL_LETTERS))
             axes[place, 0].set_ylabel("\n".join(filter(None, [name_of(row), what])))
         hollow = Line2D([], [], color=MARK, marker="o", mfc="none", ls="none", ms=3, label="collapsed")
-        ended_badly = any(line.collapsed for _, line in lines)
+        ended_badly = any(run.final.get("collapsed") and _value(run, metric) for _, line in lines for run in line.runs)
         legend(canvas, curves, [hollow] if ended_badly else [], max(len(line.runs) for _, line in lines))
     return canvas
 
@@ -76,31 +82,39 @@ def _check(results: Results, roles: list[str]) -> None:
         raise ConfigError(f"{', '.join(others)} has several labels and no place in the picture; choose with --where")
 
 
-def _mark(axis: Any, line: Line, place: int, curve: int, curves: list[str]) -> None:
+def _value(run: RunResult, metric: str) -> float | None:
+    """Return a final figure as it is drawn; None if there is none."""
+    found = run.figures.get(metric)
+    return None if found is None else float(found) * (100.0 if metric in ACCURACIES else 1.0)
+
+
+def _mark(axis: Any, line: Line, metric: str, place: int, curve: int, curves: list[str]) -> None:
     """Draw one curve's runs at one place."""
     width = SHARE / len(curves)
     where = place - SHARE / 2 + width * (curve + 0.5)
     colour = colours_of(curves)[curves[curve]]
-    factor = 100.0 if line.judged_by == "test_accuracy" else 1.0
     for run in line.runs:
-        value = run.final.get(line.judged_by)
+        value = _value(run, metric)
         if value is not None:
             inside = "none" if run.final.get("collapsed") else colour
-            axis.plot(where, factor * value, "o", ms=2.6, mew=0.7, color=colour, mfc=inside, alpha=0.8, zorder=3)
-    if line.final is None:
+            axis.plot(where, value, "o", ms=2.6, mew=0.7, color=colour, mfc=inside, alpha=0.8, zorder=3)
+    end = line.end(metric)
+    if end is None:
         axis.text(where, 1, "?", color="#b00020", ha="center", transform=axis.get_xaxis_transform())
-    else:
-        mean, spread = (factor * part for part in line.final)
-        half = 0.42 * width
-        axis.plot([where - half, where + half], [mean, mean], color=colour, lw=1.8, solid_capstyle="butt", zorder=2)
-        if len(line.runs) > 1:
-            axis.vlines(where, mean - spread, mean + spread, color=colour, lw=3.2, alpha=0.25, zorder=1)
+        return
+    accurate = metric in ACCURACIES
+    mean, spread = (part * (100.0 if accurate else 1.0) for part in end)
+    half = 0.42 * width
+    axis.plot([where - half, where + half], [mean, mean], color=colour, lw=1.8, solid_capstyle="butt", zorder=2)
+    if len(line.runs) > 1:
+        low, high = band(mean, spread, "accuracy" if accurate else "loss")
+        axis.vlines(where, low, high, color=colour, lw=3.2, alpha=0.25, zorder=1)
 
 
-def _range(lines: list[tuple[dict[str, str], Line]]) -> tuple[float, float]:
+def _range(lines: list[tuple[dict[str, str], Line]], metric: str) -> tuple[float, float]:
     """Return which accuracies are to be seen, in percent: all, and a round number below them."""
-    least = min((run.final.get("test_accuracy") or 0.0 for _, line in lines for run in line.runs), default=0.0)
-    return 10 * math.floor((100 * least - 2) / 10) if least > 0.12 else 0, 101
+    least = min((_value(run, metric) or 0.0 for _, line in lines for run in line.runs), default=0.0)
+    return 10 * math.floor((least - 2) / 10) if least > 12 else 0, 101
 
 
 def _dress(axis: Any, labels: list[str], limits: tuple[float, float] | None) -> None:

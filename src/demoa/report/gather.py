@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from demoa.core.errors import unknown_name
-from demoa.results.run import METRICS, Results, RunResult
+from demoa.core.errors import ConfigError, unknown_name
+from demoa.results.run import Results, RunResult
 from demoa.results.tables import Key, judged, key_of, known_axes
 
 ROWS = ("split", "task.partition.name", "task.partition")
@@ -59,7 +58,11 @@ class Line:
     @property
     def final(self) -> tuple[float, float] | None:
         """Mean and standard deviation of the test accuracy at the end, or of the loss; None if a run is missing."""
-        values = [run.final[self.judged_by] for run in self.runs if run.final.get(self.judged_by) is not None]
+        return self.end(self.judged_by)
+
+    def end(self, metric: str) -> tuple[float, float] | None:
+        """Return mean and standard deviation of a final figure over seeds; None if a run is missing."""
+        values = [run.figures[metric] for run in self.runs if run.figures.get(metric) is not None]
         if self.holes or not values or len(values) < len(self.runs):
             return None
         return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
@@ -86,7 +89,7 @@ def missing(line: Line) -> str:
     for hole in line.holes:
         groups.setdefault(f"{hole.status}: {hole.error}" if hole.error else hole.status, []).append(str(hole.seed))
     if not groups:
-        return "ended with a loss that is not finite"
+        return "ended with a loss that is not finite" if line.final is None else "has no points of this kind"
     return "; ".join(f"seed {', '.join(seeds)} {why}" for why, seeds in groups.items())
 
 
@@ -131,14 +134,17 @@ class Layout:
     metrics: tuple[str, ...]
 
 
-def with_roles(results: Results, roles: Mapping[str, Any]) -> Results:
+def with_roles(results: Results, roles: Mapping[str, str], metrics: Sequence[str] = ()) -> Results:
     """Return results whose figures have other rows, columns, curves or metrics than their study says."""
-    known_axes(results, [axis for role, axis in roles.items() if role != "metrics"])
-    for metric in roles.get("metrics", ()):
-        if metric not in METRICS:
-            raise unknown_name("metric", metric, METRICS)
+    known_axes(results, roles.values())
+    if len(set(roles.values())) < len(roles):
+        raise ConfigError(f"an axis has two roles among {', '.join(roles.values())}; give each one")
+    for metric in metrics:
+        drawn = {name for run in results.runs for name in run.history.points}
+        if metric not in drawn:
+            raise unknown_name("metric", metric, drawn)
     kept = {role: axis for role, axis in results.layout.items() if role == "metrics" or axis not in roles.values()}
-    return replace(results, layout=kept | dict(roles))
+    return replace(results, layout=kept | dict(roles) | ({"metrics": list(metrics)} if metrics else {}))
 
 
 def layout_of(results: Results) -> Layout:

@@ -1,13 +1,13 @@
 """A study in one file, small enough to be kept beside what is written about it: JSON, a line per run.
 
-The first line says what the study is. A run has its labels, its final figures, and, where its cell is judged by it,
-what is drawn of it. The records of single rounds are left out.
+The first line says what the study is. A run has its labels, its final figures and what is drawn of it; of runs that
+halving has dropped, only what validation said. The records of single rounds are left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,33 @@ from demoa.results.study import StudyFolder
 
 SUFFIX = ".jsonl"
 FORMAT = "demoa study 1"
-FACTS = ("id", "cell", "setting", "seed", "chosen", "status", "error", "seconds")
-ABOUT = ("title", "note", "scaled", "axes", "seeds", "tuned", "method", "layout")
+NOTHING = type(None)
+ABOUT = {
+    "title": str,
+    "note": str,
+    "scaled": list,
+    "axes": dict,
+    "seeds": list,
+    "tuned": list,
+    "method": str,
+    "layout": dict,
+}
+"""What the first line says, and of which kind it is."""
+FACTS = {
+    "id": str,
+    "cell": dict,
+    "setting": dict,
+    "seed": int,
+    "chosen": (bool, NOTHING),
+    "status": str,
+    "error": (str, NOTHING),
+    "seconds": (int, float, NOTHING),
+}
+"""What a line says of a run."""
+HELD = {"spec": dict, "final": dict, "scores": dict, "majority": list, "points": dict}
+"""What a line holds of it."""
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What reading a file of another kind may lead to."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +78,15 @@ class KeptSource:
 def write(results: Results, target: Path) -> int:
     """Write a study to a file, and return how many runs it holds."""
     about = {"format": FORMAT, **{name: getattr(results, name) for name in ABOUT}}
-    try:
-        replace_text(target, "".join(json.dumps(line) + "\n" for line in [about, *map(_line, results.runs)]))
-    except OSError as error:
-        raise StoreError(f"cannot write {target}: {error}") from error
+    lines = [json.dumps(line) + "\n" for line in [about, *map(_line, results.runs)]]
+    if not target.parent.is_dir():
+        raise StoreError(f"cannot write {target}: there is no folder {target.parent}; make it first")
+    replace_text(target, "".join(lines))
     return len(results.runs)
 
 
 def _line(run: RunResult) -> dict[str, Any]:
-    drawn = History([], {}) if run.chosen is False else run.history
+    drawn = History([], {}) if run.chosen is False and not run.final else run.history
     return {
         **{name: getattr(run, name) for name in FACTS},
         "spec": run.spec,
@@ -74,21 +99,58 @@ def _line(run: RunResult) -> dict[str, Any]:
 def read(path: Path) -> Results:
     """Return the study in a file."""
     try:
-        about, *lines = (json.loads(line) for line in path.read_text().splitlines())
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}") from error
+    try:
+        about = json.loads(lines[0])
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
-        runs = tuple(RunResult(**{name: line[name] for name in FACTS}, source=KeptSource(line)) for line in lines)
-        given = {name: about[name] for name in ABOUT}
+        given = {name: _of(about, name, kind) for name, kind in ABOUT.items()}
         for name in ("scaled", "seeds", "tuned"):
             given[name] = tuple(given[name])
-        return Results(**given, runs=runs)
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} does not hold a study; make it with demoa export FOLDER {path.name}") from error
+        if not lines[1:]:
+            raise ValueError("no runs")
+    except DAMAGE as error:
+        raise _refusal(path, 1) from error
+    runs = []
+    for number, text in enumerate(lines[1:], start=2):
+        try:
+            runs.append(_run(json.loads(text), given["axes"]))
+        except DAMAGE as error:
+            raise _refusal(path, number) from error
+    return Results(**given, runs=tuple(runs))
 
 
-def restore(path: Path, folder: StudyFolder, wanted: Collection[str]) -> int:
+def _refusal(path: Path, number: int) -> StoreError:
+    return StoreError(f"{path} does not hold a study (line {number}); make it with demoa export FOLDER NAME{SUFFIX}")
+
+
+def _run(line: Mapping[str, Any], axes: Mapping[str, Any]) -> RunResult:
+    """Return the run in a line, every part of which is looked at: later it is only used."""
+    facts = {name: _of(line, name, kind) for name, kind in FACTS.items()}
+    if set(facts["cell"]) != set(axes):
+        raise ValueError("the labels of another study")
+    for name, kind in HELD.items():
+        _of(line, name, kind)
+    for figure in line["final"].values():
+        if figure is not None and not isinstance(figure, (int, float)):
+            raise ValueError("a figure that is no number")
+    if line["spec"]:
+        int(line["spec"]["run"]["rounds"])
+    [int(number) for number in line["scores"]]
+    History.of(line)
+    return RunResult(**facts, source=KeptSource(dict(line)))
+
+
+def _of(table: Mapping[str, Any], name: str, kind: Any) -> Any:
+    """Return what stands under a name, if it is of the right kind."""
+    if not isinstance(table[name], kind):
+        raise TypeError(name)
+    return table[name]
+
+
+def restore(path: Path, folder: StudyFolder, wanted: Callable[[RunResult], bool]) -> int:
     """Put runs that a file holds into the folder of a study, which is open, and return how many were taken.
 
     A run that is not wanted, that failed, or that has begun in the folder is left out. One that was on its way when
@@ -97,16 +159,11 @@ def restore(path: Path, folder: StudyFolder, wanted: Collection[str]) -> int:
     taken = 0
     for run in read(path).runs:
         target = folder.run(run.id)
-        if run.id in wanted and run.spec and run.status != "failed" and not target.has_begun:
-            scores, final = run.source.scores(), run.final
-            target.start(run.id, run.spec)
-            for number, score in scores.items():
-                target.add_score(int(number), score)
-            if final:
-                target.keep_history(run.history.plain())
-                target.finish(final)
+        if run.spec and run.status != "failed" and not target.has_begun and wanted(run):
+            target.take(run.id, run.spec, run.source.scores(), run.final, run.history.plain())
             if run.seconds is not None:
-                rounds = int(run.spec["run"]["rounds"]) if final else max(map(int, scores), default=0)
-                folder.log({"event": "ended", "run": run.id, "rounds": rounds, "seconds": run.seconds})
+                rounds = int(run.spec["run"]["rounds"]) if run.final else max(map(int, run.source.scores()), default=0)
+                event = {"event": "ended", "run": run.id, "outcome": "known", "error": None}
+                folder.log({**event, "rounds": rounds, "seconds": run.seconds})
             taken += 1
     return taken

@@ -47,6 +47,8 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / "records.jsonl").write_text("")
+            if self.final() is None:
+                (self.path / "history.json").unlink(missing_ok=True)
             self._write("spec.json", {"format": FORMAT, "id": identity, "spec": resolved})  # last: now it is a run
         except StoreError:
             raise
@@ -95,9 +97,15 @@ class RunFolder:
         found: Record | None = self._read("final.json")
         return found
 
-    def keep_history(self, history: Record) -> None:
-        """Write what is drawn of a run whose records are not here."""
-        self._write("history.json", history)
+    def take(
+        self, identity: str, resolved: dict[str, Any], scores: dict[str, Record], final: Record, history: Record
+    ) -> None:
+        """Put a run here that was played elsewhere; one that has no final figures is to be played from its start."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        for name, content in (("scores.json", scores), ("history.json", final and history), ("final.json", final)):
+            if content:
+                self._write(name, content)
+        self.start(identity, resolved)  # last: now it is a run
 
     def history(self) -> Record | None:
         """Return what is drawn of a run whose records are not here; None if they are."""

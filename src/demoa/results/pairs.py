@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from demoa.core.errors import unknown_name
+from demoa.core.errors import ConfigError, unknown_name
 from demoa.core.seeding import generator
 from demoa.core.types import Floats
 from demoa.results.run import Results
@@ -18,6 +18,8 @@ EXACT = 16
 """Up to so many pairs all ways of exchanging them are counted; of more, DRAWN are drawn."""
 
 DRAWN = 100_000
+BLOCK = 10_000
+"""So many ways are drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,12 @@ def differences(results: Results, axis: str, against: str, metric: str, by: Sequ
     Runs are paired by seed and by all other labels.
     """
     known_axes(results, [axis, *by])
+    if len({axis, *by}) < 1 + len(by):
+        raise ConfigError(f"an axis is named twice among {', '.join([axis, *by])}; name each once")
     if against not in results.axes[axis]:
         raise unknown_name(f"label of {axis}", against, results.axes[axis])
+    if len(results.axes[axis]) < 2:
+        raise ConfigError(f"{axis} has no other label than {against} to compare with")
     found = finals(results, metric)
     pairs: dict[tuple[tuple[str, ...], str], list[float]] = {}
     for key, values in found.items():
@@ -84,15 +90,15 @@ def exchanged(gaps: Floats) -> float:
     >>> exchanged(np.array([1.0, 1.0, 1.0, 1.0]))
     0.125
     """
-    count = len(gaps)
+    count, seen = len(gaps), abs(gaps.sum()) * (1 - 1e-12)
     if count <= EXACT:
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=count)))
-        extra = 0
-    else:
-        signs = generator(0, "exchanged", count).choice([-1.0, 1.0], (DRAWN, count))
-        extra = 1  # what was seen is one of the ways
-    reached = np.abs(signs @ gaps) >= abs(gaps.sum()) * (1 - 1e-12)
-    return float((reached.sum() + extra) / (len(signs) + extra))
+        return float(np.mean(np.abs(signs @ gaps) >= seen))
+    draw, reached = generator(0, "exchanged", count), 1  # what was seen is one of the ways
+    for _ in range(DRAWN // BLOCK):
+        signs = draw.choice([-1.0, 1.0], (BLOCK, count))
+        reached += int((np.abs(signs @ gaps) >= seen).sum())
+    return reached / (DRAWN + 1)
 
 
 def holm(chances: Sequence[float]) -> list[float]:

@@ -52,6 +52,8 @@ def read_results(path: Path) -> Results:
         return _study(StudyFolder(path))
     inside = sorted(found.parent for found in path.glob("*/spec.json"))
     folders = [path] if (path / "spec.json").exists() else inside
+    if not path.exists():
+        raise ConfigError(f"{path} is not there: give the folder of a study or of runs, or a {archive.SUFFIX} file")
     if not folders:
         raise ConfigError(f"{path} holds no runs: neither a study.json, nor a spec.json in it or in a folder inside it")
     return side_by_side(path.resolve().name, [RunFolder(each) for each in folders])

@@ -16,7 +16,10 @@ from demoa.results.run import Results, RunResult
 Key = tuple[tuple[str, str], ...]
 Row = tuple[str, ...]
 
-WAYS: dict[str, Callable[[list[float]], float]] = {"mean": lambda found: float(np.mean(found)), "worst": min}
+ACCURACIES = ("test_accuracy", "validation_accuracy", "best_accuracy", "late_accuracy", "lowest_late_accuracy")
+"""Figures of which more is better, and which are read in percent; of all others less is better."""
+
+WAYS = ("mean", "worst")
 """How the figures of several cells become one: seed by seed."""
 
 
@@ -28,11 +31,13 @@ class Cell:
         values: The final figure of each seed; a seed with a run that is missing has none.
         collapsed: How many runs collapsed.
         runs: How many runs there should be.
+        parts: How many cells of the study were taken together.
     """
 
     values: dict[int, float]
     collapsed: int
     runs: int
+    parts: int
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def final_tables(
         columns: The axis of the columns.
         metric: The final figure.
         over: Axes whose cells are taken together, seed by seed.
-        way: How: their "mean", or the "worst", which is the smallest.
+        way: How: their "mean", or the "worst". Where one of them is not settled, there is no figure.
     """
     inside = [*rows, columns, *over]
     known_axes(results, inside)
@@ -69,17 +74,18 @@ def final_tables(
     if len(set(inside)) < len(inside):
         raise ConfigError(f"an axis is named twice among {', '.join(inside)}; name each once")
     found, collapsed = finals(results, metric), _collapsed(results)
+    planned = {key_of(run.cell) for run in results.runs}
     outside = {axis: labels for axis, labels in results.axes.items() if axis not in inside}
     for fixed in _combinations(outside):
         cells = {}
         for place in _combinations({axis: results.axes[axis] for axis in (*rows, columns)}):
             parts = [key_of({**fixed, **place, **part}) for part in _combinations({a: results.axes[a] for a in over})]
-            there = [key for key in parts if key in found]
+            there = [key for key in parts if key in planned]  # the others were left out of the study
             if there:
                 row = tuple(place[axis] for axis in rows)
-                values = _together([found[key] for key in there], WAYS[way])
+                values = _together([found.get(key, {}) for key in there], _way(way, metric))
                 count = sum(collapsed.get(key, 0) for key in there)
-                cells[row, place[columns]] = Cell(values, count, len(there) * len(results.seeds))
+                cells[row, place[columns]] = Cell(values, count, len(there) * len(results.seeds), len(there))
         if cells:
             labels = {axis: label for axis, label in fixed.items() if len(outside[axis]) > 1}
             filled = list(dict.fromkeys(row for row, _ in cells))
@@ -89,6 +95,12 @@ def final_tables(
 def _combinations(axes: Mapping[str, Iterable[str]]) -> Iterator[dict[str, str]]:
     for labels in itertools.product(*axes.values()):
         yield dict(zip(axes, labels, strict=True))
+
+
+def _way(way: str, metric: str) -> Callable[[list[float]], float]:
+    if way == "mean":
+        return lambda found: float(np.mean(found))
+    return min if metric in ACCURACIES else max
 
 
 def _together(parts: list[dict[int, float]], way: Callable[[list[float]], float]) -> dict[int, float]:
@@ -125,7 +137,9 @@ def finals(results: Results, metric: str) -> dict[Key, dict[int, float]]:
     """Return the final figure of each seed of each cell, of the setting that the cell is judged by."""
     found = judged(results)
     known = {name for runs in found.values() for run in runs for name in run.figures}
-    if found and metric not in known:
+    if not known:
+        raise ConfigError("no cell is settled yet, so there are no final figures; go on with the sweep")
+    if metric not in known:
         raise unknown_name("final figure", metric, known)
     return {
         key: {run.seed: float(run.figures[metric]) for run in runs if run.figures.get(metric) is not None}

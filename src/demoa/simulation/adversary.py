@@ -11,11 +11,20 @@ from demoa.core.seeding import generator
 from demoa.server.round import Round
 from demoa.server.server import Server
 
-VIEWS = ("aggregated", "sampled", "all")
-"""What an adversary may be shown of the honest rows."""
+SEES = ("aggregated", "sampled", "all")
+"""What an adversary may be shown of the honest rows; the first is the default."""
 
-ROUNDS = ("all", "majority", "minority")
-"""In which rounds an adversary may lie."""
+LIES_IN = ("all", "majority", "minority")
+"""In which rounds an adversary may lie; the first is the default."""
+
+
+def is_majority(byzantine: int, sampled: int) -> bool:
+    """Say whether strictly more Byzantine than honest clients take part.
+
+    >>> is_majority(2, 3), is_majority(2, 4)
+    (True, False)
+    """
+    return byzantine > sampled - byzantine
 
 
 @dataclass(frozen=True)
@@ -37,8 +46,8 @@ class Adversary:
     byzantine: int
     start: Any
     seed: int
-    sees: str = "aggregated"
-    lies_in: str = "all"
+    sees: str = SEES[0]
+    lies_in: str = LIES_IN[0]
 
     def liars(self, sampled: Sequence[int]) -> list[int]:
         """Return the Byzantine clients among some."""
@@ -46,7 +55,7 @@ class Adversary:
 
     def honest_aggregated(self, server: Server, sampled: Sequence[int]) -> list[int]:
         """Return the honest clients whose rows the rule sees."""
-        return self._honest(server, sampled if not server.algorithm.delayed else None)
+        return self._honest(server, None if server.algorithm.delayed else sampled)
 
     def _honest(self, server: Server, among: Sequence[int] | None) -> list[int]:
         """Return the honest clients among some, or all of them."""
@@ -73,7 +82,7 @@ class Adversary:
             train: Gives what a client finds on its own in a round, on labels that are turned around or not.
         """
         liars = self.liars(sampled)
-        if self.lies_in not in ("all", "majority" if self._is_majority(liars, sampled) else "minority"):
+        if self.lies_in not in ("all", "majority" if is_majority(len(liars), len(sampled)) else "minority"):
             yield from ((client, train(client, task, False)) for client in liars)
             return
         row = self._row(server, task, sampled, liars) if liars and self.attack.colludes else None
@@ -85,9 +94,6 @@ class Adversary:
                 held = server.adopt(server.momentum_of(client, at_last_contact=True))
                 yield client, (row - task.keep[client] * held) / task.gain
 
-    def _is_majority(self, liars: Sequence[int], sampled: Sequence[int]) -> bool:
-        return len(liars) > len(sampled) - len(liars)
-
     def _row(self, server: Server, task: Round, sampled: Sequence[int], liars: list[int]) -> Any | None:
         """Ask a colluding attack for the row that the server is to hold."""
         view = AttackView(
@@ -95,7 +101,7 @@ class Adversary:
             n=len(server.clients),
             byzantine=self.byzantine,
             honest=server.inspect(self._shown(server, sampled)),
-            majority=self._is_majority(liars, sampled),
+            majority=is_majority(len(liars), len(sampled)),
             parameters=server.adopt(task.parameters),
             start=server.adopt(self.start),
             lr=server.lr,

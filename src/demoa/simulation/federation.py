@@ -15,7 +15,7 @@ from demoa.metrics import Heterogeneity
 from demoa.sampling import Sampling
 from demoa.server.round import Round, RoundReport
 from demoa.server.server import Server
-from demoa.simulation.adversary import Adversary
+from demoa.simulation.adversary import Adversary, is_majority
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Played:
     @property
     def majority(self) -> bool:
         """Whether strictly more Byzantine than honest clients took part."""
-        return self.byzantine > len(self.sampled) - self.byzantine
+        return is_majority(self.byzantine, len(self.sampled))
 
 
 @dataclass(frozen=True)

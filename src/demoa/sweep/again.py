@@ -17,8 +17,7 @@ from demoa.results.reader import FolderSource
 from demoa.results.tables import judged
 from demoa.sweep.engines import Engine
 from demoa.sweep.jobs import Ended, Job
-
-WAIT_SECONDS = 0.25
+from demoa.sweep.sweep import WAIT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,6 @@ def play_again(runs: list[RunResult], folder: Path, engine: Engine) -> Iterator[
     while waiting or running:
         while waiting and len(running) < engine.slots:
             run = waiting.pop(0)
-            _check_same(run)
             running[run.id] = run
             until = int(run.spec["run"]["rounds"])
             engine.start(Job(run.id, (folder / run.id).resolve(), run.spec, until, keep_state=False))
@@ -62,10 +60,11 @@ def play_again(runs: list[RunResult], folder: Path, engine: Engine) -> Iterator[
                 yield _outcome(running.pop(event.id), RunFolder(folder / event.id), event.error)
 
 
-def _check_same(run: RunResult) -> None:
-    """Raise ConfigError if the spec no longer means the run that the study has."""
-    if run_id(resolve(spec_from(run.spec))) != run.id:
-        raise ConfigError(f"the spec of run {run.id} means another run in this version of demoa")
+def check_same(runs: list[RunResult]) -> None:
+    """Raise ConfigError if the spec of a run no longer means the run that the study has."""
+    for run in runs:
+        if run_id(resolve(spec_from(run.spec))) != run.id:
+            raise ConfigError(f"the spec of run {run.id} means another run in this version of demoa")
 
 
 def _outcome(run: RunResult, folder: RunFolder, error: str | None) -> Outcome:

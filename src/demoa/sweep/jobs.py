@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from demoa.core.errors import DemoaError, first_line
+from demoa.core.memory import keep_memory
 from demoa.experiment.build import Loaded, make_experiment
 from demoa.experiment.load import spec_from
 from demoa.experiment.run import begin, play, take_up
@@ -82,6 +83,7 @@ def perform(job: Job, tell: Callable[[Progress], None], stopped: Callable[[], bo
         stopped: Says whether to stop after the present round.
         loaded: Data sets that were loaded before; this one's is added.
     """
+    keep_memory()
     folder = RunFolder(job.folder)
     clock = _Clock()
     try:

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from demoa.core.errors import StoreError
+from demoa.experiment.spec import run_id
 from demoa.results import archive
 from demoa.results.folder import Record
+from demoa.results.run import RunResult
 from demoa.results.study import StudyFolder
 from demoa.sweep.engines import Engine
 from demoa.sweep.grid import Cell, PlannedRun
 from demoa.sweep.jobs import Ended, Job, Progress
 from demoa.sweep.study import Study
-from demoa.sweep.tuning import Seen, Stage, stage
+from demoa.sweep.tuning import Seen, Stage, rungs, stage
 
 WAIT_SECONDS = 0.25
 
@@ -59,18 +61,16 @@ class Sweep:
         self._stopping = False
         self._no_room: str | None = None
 
-    def open(self, *, retry: bool = False, known: Path | None = None) -> int:
+    def open(self, *, retry: bool = False, known: Path | None = None) -> None:
         """Begin the study in its folder, or take it up there.
 
         Args:
             retry: Give runs that failed another try.
             known: A file that `demoa export` made: its runs are not played again.
-
-        Returns:
-            How many runs were taken from the file.
         """
         self._folder.open(described(self._study, self._cells))
-        taken = 0 if known is None else archive.restore(known, self._folder, self._runs)
+        if known is not None:
+            archive.restore(known, self._folder, self._can_use)
         for run in self._runs.values():
             if retry:
                 self._folder.run(run.id).forgive()
@@ -82,7 +82,18 @@ class Sweep:
         for event in self._folder.journal():
             if event["event"] == "ended" and event["run"] in self._runs:
                 self._note_rate(self._runs[event["run"]], event["rounds"], event["seconds"])
-        return taken
+
+    def covered(self, known: Path) -> int:
+        """Return how many runs of a file this study could use."""
+        return sum(self._can_use(run) for run in archive.read(known).runs if run.spec and run.status != "failed")
+
+    def _can_use(self, found: RunResult) -> bool:
+        """Say whether a run of another folder is one of this study; to be through, it must have paused as here."""
+        run = self._runs.get(found.id)
+        if run is None or run_id(found.spec) != run.id:
+            return False
+        pauses = rungs(self._study.tune, len(self._cells[self._place[run.id]].settings), run.rounds)
+        return not found.final or all(str(pause.rounds) in found.source.scores() for pause in pauses)
 
     def play(self, engine: Engine) -> Iterator[None]:
         """Do all that is left; yields now and then, for whoever shows how far it is."""
@@ -192,13 +203,16 @@ class Sweep:
         engine.start(Job(run.id, folder, run.spec, until, self._keep_states))
 
     def _end(self, event: Ended) -> None:
-        del self._running[event.id]
+        until, _ = self._running.pop(event.id)
         run = self._runs[event.id]
         self._note_rate(run, event.rounds, event.seconds)
         facts = asdict(event)
         self._log({"event": "ended", "run": facts.pop("id"), **facts})
         self._look_at(run)
         self._settle(self._place[run.id])
+        if event.outcome == "done" and (run, until) in self._stages[self._place[run.id]].pending:
+            path = self._folder.run(run.id).path
+            raise StoreError(f"{path} lacks what validation said at round {until}; delete that folder, then go on")
 
     def _look_at(self, run: PlannedRun) -> None:
         folder = self._folder.run(run.id)
