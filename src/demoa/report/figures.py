@@ -144,7 +144,11 @@ def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str]) -
     axis.grid(axis="y", lw=0.3)
     axis.tick_params(length=2, width=0.6)
     if said:
-        axis.text(0.03, 0.06, "\n".join(said), transform=axis.transAxes, fontsize=5.5, color="#b00020", va="bottom")
+        note = axis.text(
+            0.03, 0.06, "\n".join(said), transform=axis.transAxes, fontsize=5.5, color="#b00020", va="bottom"
+        )
+        note.set_in_layout(False)  # what does not fit is cut off, and moves nothing
+        note.set_clip_on(True)
 
 
 def legend(canvas: Canvas, curves: list[str], marks: list[Line2D], seeds: int) -> None:
