@@ -54,7 +54,9 @@ def test_the_benchmark_of_sweeps_runs():
     assert "processor time of the whole command" in found.stdout
 
 
-@pytest.mark.parametrize("script", ["install", "check", "test", "demo", "benchmark", "redraw", "deploy-local"])
+@pytest.mark.parametrize(
+    "script", ["install", "check", "test", "demo", "benchmark", "redraw", "reproduce", "deploy-local"]
+)
 def test_scripts_are_executable(script):
     assert os.access(ROOT / "scripts" / script, os.X_OK)
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -581,3 +582,12 @@ def test_decisions_compare_with_runs_of_the_papers_study():
     for name in ("decision-clip", "decision-first-round", "decision-momentum", "decision-view", "designs", "majority"):
         runs = {run.id for cell in expand(read_study(ROOT / "studies" / f"{name}.toml")) for run in cell.runs}
         assert runs & known, name
+
+
+def test_the_script_that_reproduces_all_names_every_study():
+    text = (ROOT / "scripts" / "reproduce").read_text()
+    named = set(re.search(r'all="([^"]*)"', text)[1].split())
+    not_played = {"mnist", "mnist-slice", "stores", "stores-rules", "cifar10-baseline", "cifar10-cclip-p01"}
+    not_played |= {f"mnist-{rule}-p05" for rule in ("krum", "cm", "rfa")}
+    assert named | not_played == {file.stem for file in (ROOT / "studies").glob("*.toml")}
+    assert not named & not_played

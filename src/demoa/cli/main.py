@@ -79,7 +79,9 @@ def sweep(
     processes: Annotated[int | None, typer.Option(help="Runs at a time; one per core if not given.")] = None,
     engine: Annotated[str, typer.Option(help="Where to play them: local, or ray.")] = "local",
     retry: Annotated[bool, typer.Option("--retry", help="Try runs again that failed.")] = False,
-    known: Annotated[Path | None, typer.Option(help="A .jsonl file of demoa export: its runs are not played.")] = None,
+    known: Annotated[
+        list[Path] | None, typer.Option(help="A .jsonl file of demoa export, whose runs are not played; or several.")
+    ] = None,
     keep_states: Annotated[bool, typer.Option("--keep-states", help="Keep the server of runs that are over.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be played.")] = False,
 ) -> None:
@@ -95,7 +97,7 @@ def sweep(
         processes=processes,
         engine=engine,
         retry=retry,
-        known=known,
+        known=known or [],
         keep_states=keep_states,
         plan=plan,
         console=console,

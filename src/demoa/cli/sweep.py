@@ -186,7 +186,7 @@ def sweep_command(
     processes: int | None,
     engine: str,
     retry: bool,
-    known: Path | None,
+    known: list[Path],
     keep_states: bool,
     plan: bool,
     console: Console,
@@ -197,10 +197,9 @@ def sweep_command(
     _print_plan(study, cells, console)
     folder = StudyFolder(out)
     sweep = Sweep(study, cells, folder, keep_states=keep_states)
-    if known is not None:  # before anything is written
-        console.print(
-            f"{sweep.covered(known)} runs are known from {known}", soft_wrap=True, highlight=False, markup=False
-        )
+    for path in known:  # before anything is written
+        said = f"{sweep.covered(path)} runs are known from {path}"
+        console.print(said, soft_wrap=True, highlight=False, markup=False)
     if plan:
         return 0
     check_kinds(cells)

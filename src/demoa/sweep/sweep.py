@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,16 +61,16 @@ class Sweep:
         self._stopping = False
         self._no_room: str | None = None
 
-    def open(self, *, retry: bool = False, known: Path | None = None) -> None:
+    def open(self, *, retry: bool = False, known: Sequence[Path] = ()) -> None:
         """Begin the study in its folder, or take it up there.
 
         Args:
             retry: Give runs that failed another try.
-            known: A file that `demoa export` made: its runs are not played again.
+            known: Files that `demoa export` made: their runs are not played again.
         """
         self._folder.open(described(self._study, self._cells))
-        if known is not None:
-            archive.restore(known, self._folder, self._can_use)
+        for path in known:
+            archive.restore(path, self._folder, self._can_use)
         for run in self._runs.values():
             if retry:
                 self._folder.run(run.id).forgive()
