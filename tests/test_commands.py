@@ -54,9 +54,7 @@ def test_the_benchmark_of_sweeps_runs():
     assert "processor time of the whole command" in found.stdout
 
 
-@pytest.mark.parametrize(
-    "script", ["install", "check", "test", "demo", "benchmark", "redraw", "reproduce", "deploy-local"]
-)
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "scripts").iterdir()))
 def test_scripts_are_executable(script):
     assert os.access(ROOT / "scripts" / script, os.X_OK)
 
