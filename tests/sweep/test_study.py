@@ -183,6 +183,7 @@ WRONG = [
     ('[tune]\nmethod = "random"', "unknown .*tune.method 'random'"),
     ("[tune]\nlr = [1]", "unknown key in .*tune 'lr'"),
     ("[tune]\neta = 1", "eta must be a whole number, at least 2"),
+    ("[tune]\nkeep = 0", "keep must be a whole number, at least 1"),
     ("[axes]\nrun.lr = [1]\n[tune]\nover.run.lr = [1]", "run.lr is compared in axes, so it cannot be tuned"),
     ("[[tune.extra]]\nover.run.lr = [1]", "tune.extra must have where and over"),
     ('[report]\nrows = "splitt"\n[axes]\nrun.lr = [1]', "unknown axis in .*report.rows 'splitt'"),

@@ -35,6 +35,9 @@ def test_rungs_keep_a_share_for_longer():
     assert rungs(Tune("halving"), 4, 300) == (Rung(34, 2), Rung(100, 1))
     assert rungs(Tune("halving", eta=2), 8, 80) == (Rung(10, 4), Rung(20, 2), Rung(40, 1))
     assert rungs(Tune("halving", least_rounds=50), 9, 270) == (Rung(90, 1),)
+    assert rungs(Tune("halving", least_rounds=50, keep=2), 9, 270) == (Rung(90, 2),)
+    assert rungs(Tune("halving", keep=4), 9, 270) == (Rung(30, 4),)
+    assert rungs(Tune("halving", keep=3), 3, 270) == ()
     assert rungs(Tune("halving"), 1, 300) == ()
     assert rungs(Tune("grid"), 9, 300) == ()
 

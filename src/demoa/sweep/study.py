@@ -43,6 +43,7 @@ class Tune:
         extra: What is tuned in some cells as well.
         eta: How much fewer settings go on after each pause, and how much longer they run.
         least_rounds: No pause comes before that round.
+        keep: At least so many settings are played to their end, where the choice between them is made.
     """
 
     method: str = "grid"
@@ -50,6 +51,7 @@ class Tune:
     extra: tuple[Extra, ...] = ()
     eta: int = 3
     least_rounds: int = 1
+    keep: int = 1
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,7 @@ def _tune(table: Any, axes: tuple[Axis, ...], path: Path) -> Tune:
         extra=tuple(extra),
         eta=whole_number(f"{where}.eta", table.get("eta", 3), least=2),
         least_rounds=whole_number(f"{where}.least_rounds", table.get("least_rounds", 1), least=1),
+        keep=whole_number(f"{where}.keep", table.get("keep", 1), least=1),
     )
 
 

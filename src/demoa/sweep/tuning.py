@@ -48,6 +48,8 @@ def rungs(tune: Tune, settings: int, rounds: int) -> tuple[Rung, ...]:
 
     >>> rungs(Tune("halving"), 9, 300)
     (Rung(rounds=34, keep=3), Rung(rounds=100, keep=1))
+    >>> rungs(Tune("halving", keep=2), 9, 300)
+    (Rung(rounds=34, keep=3), Rung(rounds=100, keep=2))
     >>> rungs(Tune("grid"), 9, 300)
     ()
     """
@@ -56,11 +58,13 @@ def rungs(tune: Tune, settings: int, rounds: int) -> tuple[Rung, ...]:
     levels = 0
     while tune.eta**levels < settings:
         levels += 1
-    found = []
+    found: list[Rung] = []
     for level in range(levels):
         pause = math.ceil(rounds / tune.eta ** (levels - level))
-        if pause >= tune.least_rounds and pause < rounds:
-            found.append(Rung(pause, math.ceil(settings / tune.eta ** (level + 1))))
+        keep = max(tune.keep, math.ceil(settings / tune.eta ** (level + 1)))
+        alive = found[-1].keep if found else settings
+        if pause >= tune.least_rounds and pause < rounds and keep < alive:
+            found.append(Rung(pause, keep))
     return tuple(found)
 
 
