@@ -29,6 +29,8 @@ LOOKS: dict[Any, Any] = {
 }
 SUFFIXES = (".png", ".pdf", ".svg")
 DPI = 200
+SCREEN_DPI = 120
+"""For pictures that stand in a page beside others."""
 PANEL_INCHES = (1.9, 1.7)
 LEGEND_INCHES = 1.6
 """How wide an entry of the legend is."""
@@ -79,7 +81,7 @@ def draw_results(
         inside = (layout.rows, layout.columns, layout.curves)
         axes = ", ".join(axis for axis, labels in results.axes.items() if len(labels) > 1 and axis not in inside)
         raise ConfigError(f"these runs differ in too much for one picture: in {axes}; draw fewer, or use demoa report")
-    save_canvas(draw(figure, layout.metrics), [target])
+    save_canvas(draw(figure, layout.metrics), [target], SCREEN_DPI)
 
 
 def draw(figure: Figure, metrics: tuple[str, ...]) -> Canvas:

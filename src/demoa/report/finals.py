@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from demoa.core.errors import ConfigError
-from demoa.report.figures import LOOKS, legend, save_canvas
+from demoa.report.figures import LOOKS, SCREEN_DPI, legend, save_canvas
 from demoa.report.gather import Layout, Line, band, layout_of, lines_of, with_roles
 from demoa.report.style import MARK, colours_of, name_of
 from demoa.results.run import Results, RunResult
@@ -33,7 +33,7 @@ def draw_finals(
 ) -> None:
     """Draw where runs end into a file: see `finals_of` for the picture, `draw_results` for the roles of axes."""
     results = with_roles(results, roles or {})
-    save_canvas(finals_of(results, layout_of(results), places, metric or usual_metric(results)), [target])
+    save_canvas(finals_of(results, layout_of(results), places, metric or usual_metric(results)), [target], SCREEN_DPI)
 
 
 def finals_of(results: Results, layout: Layout, places: str, metric: str) -> Canvas:
