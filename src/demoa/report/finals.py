@@ -19,8 +19,10 @@ from demoa.report.style import MARK, colours_of, name_of
 from demoa.results.run import Results, RunResult
 from demoa.results.tables import ACCURACIES, finals, known_axes, usual_metric
 
-PLACE_INCHES = 0.62
+PLACE_INCHES = 0.75
 """How wide a label of the lower axis is."""
+LEAST_INCHES = 5.0
+"""How wide a picture is at least: its legend needs that."""
 PANEL_INCHES = 1.9
 LABEL_LETTERS = 28
 """How long a line of the label of an axis is."""
@@ -52,7 +54,8 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str) -> Can
         [""] if axis is None else results.axes[axis] for axis in (layout.rows, columns, layout.curves, places)
     )
     lines = [(dict(key), line) for key, line in lines_of(results).items()]
-    size = (1.0 + PLACE_INCHES * len(labels) * len(columns_of), 0.9 + PANEL_INCHES * len(rows_of))
+    width = 1.0 + PLACE_INCHES * len(labels) * len(columns_of)
+    size = (max(width, LEAST_INCHES), 0.9 + PANEL_INCHES * len(rows_of))
     with mpl.rc_context(LOOKS):
         canvas = Canvas(figsize=size, layout="constrained")
         axes = canvas.subplots(len(rows_of), len(columns_of), sharex=True, sharey=True, squeeze=False)
