@@ -3,9 +3,10 @@
     python docs/redraw.py           all pages
     python docs/redraw.py PAGE...   some
 
-In a page, an indented line `demoa table ...` is followed by what it prints, up to a line `<!-- end -->`, and an
-indented line `demoa draw ... --out PICTURE` draws a picture that the page shows. Both take what they need from files
-beside the pages, so nothing is trained. Commands are as one would type them in the folder above this one.
+In a page, an indented line `demoa table ...` or `demoa majority ...` is followed by what it prints, up to a line
+`<!-- end -->`, and an indented line `demoa draw ... --out PICTURE` draws a picture that the page shows. They take what
+they need from files beside the pages, so nothing is trained. Commands are as one would type them in the folder above
+this one.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from demoa.core.errors import ConfigError, DemoaError
 
 ROOT = Path(__file__).parents[1]
 COMMAND = r"^    demoa {} [^\n]*?(?:\\\n[^\n]*?)*$"
-TABLE = re.compile(rf"({COMMAND.format('table')})\n\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
+PRINTS = "(?:table|majority)"
+TABLE = re.compile(rf"({COMMAND.format(PRINTS)})\n\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(COMMAND.format("draw"), re.MULTILINE)
 
 
 def redraw(page: Path) -> int:
     """Make the tables and pictures of a page again, and return how many there are."""
     text = page.read_text()
-    tables = re.findall(COMMAND.format("table"), text, re.MULTILINE)
+    tables = re.findall(COMMAND.format(PRINTS), text, re.MULTILINE)
     made, count = TABLE.subn(lambda found: f"{found[1]}\n\n{_printed(found[1])}\n<!-- end -->", text)
     if count != len(tables):
         raise ConfigError("a table has no line <!-- end --> after it")

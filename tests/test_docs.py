@@ -11,6 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from demoa.experiment.build import resolve
+from demoa.experiment.load import spec_from
+from demoa.experiment.spec import run_id
+from demoa.results import read_results
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -45,6 +50,17 @@ def test_pictures_are_those_that_commands_draw(redrawn):
             )
         assert one.shape == other.shape, f"{picture}: run scripts/redraw"
         assert np.abs(one - other).mean() < 0.5, f"{picture}: run scripts/redraw"  # letters may be drawn otherwise
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "docs" / "results").glob("*.jsonl")), ids=lambda file: file.stem)
+def test_runs_of_the_documentation_are_those_that_this_code_would_play(file):
+    """A run whose part has got another option or default since is another run."""
+    others = {
+        run.spec["attack"]["name"]
+        for run in read_results(file).runs
+        if run.spec and run_id(resolve(spec_from(run.spec))) != run.id
+    }
+    assert not others, f"play them again: scripts/reproduce {file.stem}"
 
 
 @pytest.mark.parametrize(

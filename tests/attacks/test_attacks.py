@@ -71,13 +71,29 @@ def test_gaussian():
     np.testing.assert_allclose(found, honest.mean(axis=0) + 2 * noise, atol=1e-12)
 
 
-def test_mimic_copies_the_row_that_sticks_out():
-    server, honest = federation()
+def sticks_out(honest):
+    """Which row has the largest part along the direction in which they differ most."""
     start = np.random.default_rng(5).standard_normal(D)
     centred = honest - honest.mean(axis=0)
     direction = (centred @ start) @ centred  # one power step
-    chosen = int(np.argmax(np.abs(centred @ direction)))
-    np.testing.assert_allclose(ATTACKS["mimic"]().row(view(server)), honest[chosen], atol=1e-12)
+    return int(np.argmax(np.abs(centred @ direction)))
+
+
+def test_mimic_chooses_who_sticks_out_at_first_and_copies_its_row():
+    server, honest = federation()
+    attack = ATTACKS["mimic"]()
+    for seed in range(5):
+        first = np.random.default_rng(seed).standard_normal((N - B, D))
+        assert attack.target(N - B, first.__getitem__, np.random.default_rng(5)) == sticks_out(first)
+    np.testing.assert_array_equal(attack.row(view(server, target=honest[4])), honest[4])
+    assert attack.row(view(server)) is None  # nobody has heard from it yet
+
+
+def test_mimic_may_choose_anew_in_each_round():
+    server, honest = federation()
+    attack = ATTACKS["mimic"](fixed=False)
+    assert attack.target(N - B, None, None) is None
+    np.testing.assert_allclose(attack.row(view(server)), honest[sticks_out(honest)], atol=1e-12)
 
 
 @pytest.mark.parametrize("direction", ["deviation", "mean", "sign"])

@@ -25,7 +25,7 @@ def demoa(*words, **options):
         [sys.executable, "-c", "from demoa.cli.main import main; main()", *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
         **options,
     )
@@ -80,6 +80,17 @@ def test_majority():
     assert "12.7689" in found.stdout
 
 
+def test_majority_names_the_rounds_that_runs_have(tmp_path):
+    """As a run of one of these seeds records them."""
+    found = demoa("majority", "--n", 10, "--f", 2, "--p", 0.1, "--rounds", 60, "--seeds", 3)
+    words = ("--set", "clients.n=10", "--set", "clients.byzantine=2", "--set", "run.rounds=60", "--set", "run.seed=2")
+    played = demoa("run", *QUADRATIC, *words, "--set", "algorithm.name=fedavg", "--out", tmp_path / "run")
+    assert played.returncode == 0, played.stderr
+    rounds = [str(record["round"]) for record in RunFolder(tmp_path / "run").records() if record["majority"]]
+    assert rounds
+    assert f"seed 2 in {', '.join(rounds)}." in found.stdout
+
+
 def test_data_list_says_what_is_there(tmp_path):
     found = demoa("data", "list", env={"DEMOA_DATA": str(tmp_path), "PATH": ""})
     assert "digits          comes with the package" in found.stdout
@@ -101,6 +112,8 @@ WRONG = [
     (["--set", "aggregation.mixing=clip"], "needs the option radius"),
     (["--set", "attack.name=alien"], "unknown attack 'alien'; did you mean 'alie'"),
     (["--set", "attack.epsilon=1"], "unknown option of attack alie 'epsilon'"),
+    (["--set", "attack.name=mimic", "--set", "attack.fixed=no"], "attack mimic: fixed must be true or false, got 'no'"),
+    (["--set", "algorithm.full_first_round=1"], "algorithm demoa: full_first_round must be true or false, got 1"),
     (["--set", "attack.name=7"], "a table with a name and options"),
     (["--set", "algorithm.name=sgd"], "unknown algorithm 'sgd'"),
     (["--set", "algorithm.alpha=2"], "demoa: alpha must be above 0 and at most 1"),
@@ -184,6 +197,7 @@ def test_wrong_flags_and_folders_are_refused(finished, tmp_path, capsys):
         (["run", "--out", tmp_path / "t", *SMALL, "--track", "paper"], "unknown tracker 'paper'"),
         (["compare", path, "--picture", tmp_path / "curves.xyz"], "a picture must end in .png"),
         (["majority", "--p", "0"], "p must be above 0"),
+        (["majority", "--seeds", "-1"], "--seeds must be at least 0, got -1"),
         (["data", "fetch", "imagenet"], "unknown data set to fetch"),
     ):
         with pytest.raises(SystemExit) as stop:
@@ -356,7 +370,7 @@ def test_interrupt_ends_the_round_and_saves(tmp_path):
     )
     try:
         records = tmp_path / "run" / "records.jsonl"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (records.exists() and records.read_text().count("\n") > 5) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)

@@ -14,6 +14,7 @@ import demoa
 from demoa.aggregation.stores import Dense
 from demoa.aggregation.stores.device import DeviceStore
 from demoa.attacks import ATTACKS
+from demoa.core.machine import machine
 from demoa.core.seeding import generator
 from demoa.experiment.build import make_experiment
 from demoa.experiment.load import read_spec, spec_from
@@ -55,6 +56,17 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(tmp_path, algorithm):
     experiment = make_experiment(spec_from(folder.spec()[1]))
     resume_run(experiment, folder, lambda record: None)
     assert outcome(tmp_path / "straight") == outcome(tmp_path / "stopped")
+
+
+def test_a_run_says_on_which_machines_it_was_played(tmp_path, monkeypatch):
+    here = machine("cpu")
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path / "run", until=5)
+    folder = RunFolder(tmp_path / "run")
+    assert folder.machines() == [here]
+    monkeypatch.setattr("demoa.experiment.run.machine", lambda device: f"an abacus for {device}")
+    resume_run(make_experiment(spec_from(folder.spec()[1])), folder, lambda record: None)
+    assert folder.machines() == [here, "an abacus for cpu"]
 
 
 @pytest.mark.parametrize("attack", sorted(ATTACKS))
@@ -100,6 +112,28 @@ def test_an_attack_is_shown_the_honest_rows_that_the_spec_says(algorithm, sees):
             expected = -0.1 * np.mean([federation.server.momentum_of(client).numpy() for client in shown], axis=0)
             np.testing.assert_allclose(federation.server.momentum_of(liar).numpy(), expected, rtol=1e-4, atol=1e-6)
     assert lied
+
+
+@pytest.mark.parametrize("algorithm", ["demoa", "fedavg"])
+def test_mimic_copies_one_client_to_the_end_whoever_takes_part(tmp_path, algorithm):
+    """As far as it is known: the row that a client left behind, also where the rule does not see it."""
+    spec = read_spec(None, [*SMALL, f"algorithm.name={algorithm}", "attack.name=mimic", "sampling.p=0.4"])
+    federation = make_experiment(spec).federation
+    copied, seen, absent = set(), set(), 0
+    for number in range(24):
+        if number == 12:  # a run that goes on copies the same client
+            federation.server.save(tmp_path / "state.safetensors")
+            federation = make_experiment(spec).federation
+            federation.server.load(tmp_path / "state.safetensors")
+        played = federation.play()
+        seen |= {client for client in played.sampled if client >= 2}
+        rows = {client: federation.server.momentum_of(client).numpy() for client in range(10)}
+        for liar in (client for client in played.sampled if client < 2):
+            alike = {client for client in seen if np.allclose(rows[liar], rows[client], rtol=1e-4, atol=1e-7)}
+            copied |= alike
+            absent += bool(alike - set(played.sampled))
+    assert len(copied) == 1
+    assert absent
 
 
 @pytest.mark.parametrize("attack", ["ipm", "bit_flip", "label_flip"])
@@ -198,20 +232,61 @@ def test_records_say_what_the_rule_did(tmp_path):
     for record in records:
         assert np.count_nonzero(record["weights"]) == 1
         assert record["aggregation_error"] > 0
+        assert record["byzantine_weight"] == sum(record["weights"][:2])
+        (chosen,) = np.flatnonzero(record["weights"])
+        assert record["step_age"] == min(
+            record["round"] - before["round"]
+            for before in records
+            if chosen in before["sampled"] and before["round"] <= record["round"]
+        )
     assert [record["round"] for record in records if "heterogeneity" in record] == [4, 8, 12]
     final = RunFolder(tmp_path / "run").final()
     assert final["zeta"] >= 0
     assert final["b"] >= 0
 
 
-def test_the_aggregation_error_is_that_of_the_rows():
-    settings = [*SMALL, "aggregation.rule=mean", "aggregation.f=0", "attack.name=ipm"]
+@pytest.mark.parametrize("rule", ["mean", '{name="centered_clip", tau=1000.0}'])
+def test_error_and_length_of_a_step_are_those_of_the_rows(rule):
+    """Found with a pass over the rows, and from the table."""
+    settings = [*SMALL, f"aggregation.rule={rule}", "aggregation.f=0", "attack.name=ipm"]
     federation = make_experiment(read_spec(None, settings)).federation
     federation.play()
     played = federation.play()
     rows = np.array([federation.server.momentum_of(client).numpy() for client in range(10)], float)
     expected = np.linalg.norm(rows.mean(axis=0) - rows[2:].mean(axis=0))
     assert played.error == pytest.approx(expected, rel=1e-4)
+    assert played.length == pytest.approx(np.linalg.norm(rows.mean(axis=0)) / np.linalg.norm(rows[2:].mean(axis=0)))
+
+
+def test_a_step_along_the_honest_mean_has_no_error():
+    """What rounding leaves of it is 0, and so the same on every processor."""
+    far = 'aggregation.rule={name="centered_clip", tau=1000.0}'
+    settings = [*SMALL, far, "aggregation.f=0", "attack.name=none", "clients.byzantine=0"]
+    federation = make_experiment(read_spec(None, settings)).federation
+    assert [federation.play().error for _ in range(5)] == [0.0] * 5
+
+
+def test_where_rows_cancel_error_and_length_are_measured_on_them():
+    """At the minimum, the mean of the rows is 0 and what a table says of it is rounding of their products."""
+    settings = ['task.dataset={name="quadratics", sigma=0.0, zeta=1.0}', "task.model=quadratic", "clients.n=20"]
+    settings += ["task.partition=one_label", "clients.byzantine=0", "clients.batch_size=1", "attack.name=none"]
+    settings += ["algorithm.name=hold", "sampling.p=0.3", "run.lr=0.3", "aggregation.f=0"]
+    settings += ['aggregation.rule={name="centered_clip", tau=1000.0}']
+    federation = make_experiment(read_spec(None, settings)).federation
+    played = [federation.play() for _ in range(200)]
+    assert max(each.error for each in played) < 1e-14
+    assert [each.length for each in played] == pytest.approx([1.0] * 200, rel=1e-5)
+
+
+def test_clients_that_never_answered_are_as_old_as_the_run(tmp_path):
+    settings = ["aggregation.rule=mean", "aggregation.f=0", "attack.name=none", "clients.byzantine=0"]
+    play(tmp_path / "run", *settings, "algorithm.full_first_round=false", "sampling.p=0.3")
+    seen = {}
+    for record in RunFolder(tmp_path / "run").records():
+        seen |= dict.fromkeys(record["sampled"], record["round"])
+        ages = [record["round"] - seen.get(client, 0) for client in range(10)]
+        assert record["step_age"] == pytest.approx(np.mean(ages))
+    assert len(seen) > 1
 
 
 def test_a_run_on_a_torch_store_is_that_of_the_dense_one(monkeypatch):

@@ -1,13 +1,21 @@
 """`demoa draw`: a study in one picture."""
 
+from dataclasses import replace
+
 import pytest
+from matplotlib.colors import to_hex
 from PIL import Image
 
 from demoa.cli.main import main
+from demoa.report.differences import MINE, THEIRS, Gap, gaps, map_of
+from demoa.report.figures import ROUNDING, draw
 from demoa.report.finals import finals_of
-from demoa.report.gather import Layout
+from demoa.report.gather import Figure, Layout, Line, Panel
 from demoa.results import read_results
-from tests.made_up import made_up
+from demoa.results.archive import KeptSource
+from demoa.results.run import RunResult
+from demoa.results.tables import final_tables
+from tests.made_up import ALGORITHMS, altered, made_up
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +85,24 @@ def test_every_run_has_its_dot_and_every_whole_cell_its_mean(study):
         (["--out", "a.png", "--final", "attack"], "unknown axis 'attack'; did you mean 'attack.name'"),
         (["--out", "a.png", "--final", "split"], "an axis has two roles among split"),
         (["--out", "a.png", "--metric", "acc"], "unknown metric 'acc'"),
+        (["--out", "a.png", "--against", "demo"], "unknown label of algorithm.name 'demo'; did you mean 'demoa'"),
+        (["--out", "a.png", "--against", "demoa"], "aggregation.rule has several labels and no place in the map"),
+        (["--out", "a.png", "--against", "demoa", "--rows", "attack.name"], "an axis is named twice"),
+        (["--out", "a.png", "--against", "demoa", "--rows", "algorithm.name"], "algorithm.name has two roles"),
+        (
+            [
+                "--out",
+                "a.png",
+                "--against",
+                "demoa",
+                "--where",
+                "algorithm.name=demoa",
+                "--rows",
+                "aggregation.rule,split",
+            ],
+            "there is nothing to compare demoa with",
+        ),
+        (["--out", "a.png", "--against", "demoa", "--final", "split"], "give either --final or --against"),
         (["--out", "new/a.txt", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got"),
         (["--out", "a", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got 'a'"),
     ],
@@ -86,3 +112,90 @@ def test_what_cannot_be_drawn_gets_one_line(study, words, line, capsys, monkeypa
     assert run("draw", study, *words) == 2
     assert line in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def line_of(values, metric="loss"):
+    """A curve of one run with these values."""
+    history = {"majority": [], "points": {metric: [[number, value] for number, value in enumerate(values, 1)]}}
+    run = RunResult("a", {}, {}, 0, True, "done", None, KeptSource(history))
+    return Line("0.5", (run,), {}, ())
+
+
+def test_losses_that_are_rounding_lie_on_the_foot_of_the_picture():
+    panel = Panel("", "0.1", (line_of([1.0, 1e-10, 1e-17, -1e-16]),))
+    figure = Figure({}, [""], ["0.1"], ["0.5"], (panel,))
+    (axis,) = draw(figure, Layout(None, "sampling.p", "algorithm.alpha", ("loss",))).get_axes()
+    assert list(axis.lines[0].get_ydata()) == [1.0, 1e-10, ROUNDING, ROUNDING]
+    assert axis.get_ylim()[0] > ROUNDING / 100
+
+
+def test_a_curve_that_begins_with_nothing_hides_no_other():
+    panel = Panel("", "0.1", (line_of([float("nan"), 1.0]), replace(line_of([2.0, 1.0]), label="0.9")))
+    figure = Figure({}, [""], ["0.1"], ["0.5", "0.9"], (panel,))
+    (axis,) = draw(figure, Layout(None, "sampling.p", "algorithm.alpha", ("loss",))).get_axes()
+    assert list(axis.lines[1].get_ydata()) == [2.0, 1.0]
+    assert axis.lines[0].get_ydata()[1] == 1.0
+
+
+def test_panels_of_a_row_show_all_of_each():
+    """They share their scale, and the highest curve need not be in the first."""
+    panels = tuple(
+        Panel("", column, (line_of([1.0, top], "step_age"),)) for column, top in (("0.1", 2.0), ("0.5", 90.0))
+    )
+    figure = Figure({}, [""], ["0.1", "0.5"], ["0.5"], panels)
+    axes = draw(figure, Layout(None, "sampling.p", "algorithm.alpha", ("step_age",))).get_axes()
+    assert len({axis.get_ylim() for axis in axes}) == 1
+    assert axes[0].get_ylim()[0] == 0
+    assert axes[0].get_ylim()[1] > 90
+
+
+def test_numbers_say_what_they_are_of():
+    figure = Figure({}, ["3"], ["0.1"], ["0.5"], (Panel("3", "0.1", (line_of([1.0, 0.5]),)),))
+    canvas = draw(figure, Layout("clients.n", "sampling.p", "algorithm.alpha", ("loss",)))
+    (axis,) = canvas.get_axes()
+    assert axis.get_title() == "p = 0.1"
+    assert axis.get_ylabel().startswith("clients.n = 3")
+    assert canvas.legends[0].get_texts()[0].get_text() == "algorithm.alpha = 0.5"
+
+
+def test_a_map_of_differences_pairs_seeds(study):
+    """The k-th algorithm ends at 0.5 + k / 10, and one run of the third is missing."""
+    tables = {
+        table.labels["algorithm.name"]: table
+        for table in final_tables(read_results(study), ["aggregation.rule", "split"], "attack.name", "test_accuracy")
+    }
+    found = gaps(tables["fedcm"], tables["demoa"], 3)
+    assert found[("cclip", "IID"), "alie"].values == pytest.approx([0.2] * 2)
+    assert found[("cclip", "non-IID"), "alie"].values == pytest.approx([0.2] * 3)
+    assert len(found) == 8
+
+
+def test_a_field_says_what_is_missing_and_whether_seeds_agree():
+    assert Gap((), 3).said(100) == "?"
+    assert Gap((0.1, 0.2), 3).said(100) == "+15.0 (2/3)"
+    assert Gap((-0.1, -0.2, -0.3), 3).said(1) == "-0.2"
+    assert Gap((0.1, 0.2), 2).agree
+    assert not Gap((0.1, -0.2), 2).agree
+    assert not Gap((0.0, 0.0), 2).agree
+    assert not Gap((0.1,), 1).agree
+
+
+@pytest.mark.parametrize(("metric", "colour"), [("test_accuracy", THEIRS), ("test_loss", MINE)])
+def test_colours_of_a_map_say_what_is_better_and_its_bar_has_the_sign_of_its_numbers(tmp_path, metric, colour):
+    """The others have more than DeMoA, of accuracy or of loss: the last one the most."""
+    study = made_up(tmp_path / "study", rounds=10)
+    read = altered(study, lambda run: {metric: ALGORITHMS.index(run.cell["algorithm.name"]) / 10})
+    canvas = map_of(read, "algorithm.name", "demoa", ["split"], "attack.name", metric)
+    last = canvas.get_axes()[2]
+    (image,) = last.get_images()
+    assert last.get_title() == "Byz-VR-MARINA-PP"
+    assert to_hex(image.cmap(image.norm(image.get_array()[0, 0]))) == colour.lower()
+    assert float(last.texts[0].get_text()) == pytest.approx(image.get_array()[0, 0])
+    assert image.get_array()[0, 0] > 0
+
+
+def test_a_map_of_differences_is_drawn(study, tmp_path):
+    target = tmp_path / "map.png"
+    assert not run("draw", study, "--against", "demoa", "--rows", "aggregation.rule,split", "--out", target)
+    with Image.open(target) as picture:
+        assert picture.width > 900  # a panel for each of the three others

@@ -65,6 +65,7 @@ def test_other_files_are_refused(content, tmp_path):
         lambda line: line["cell"].pop("split"),
         lambda line: line.update(points={"loss": [1]}),
         lambda line: line.update(seed="0"),
+        lambda line: line.update(machines=[3]),
     ],
 )
 def test_a_damaged_line_is_named(study, tmp_path, damage):

@@ -12,8 +12,10 @@ from demoa.cli.main import app, main
 from demoa.cli.table import markdown_tables
 from demoa.core.errors import ConfigError
 from demoa.results import pairs, selection, tables
+from demoa.results.archive import KeptSource
+from demoa.results.run import RunResult
 from demoa.results.selection import narrowed, read_together
-from tests.made_up import made_up
+from tests.made_up import altered, made_up
 
 METRIC = "test_accuracy"
 
@@ -32,23 +34,6 @@ def test_cells_hold_the_runs_of_all_seeds_that_are_there(study):
     assert set(found[0].cells[("alie",), "fedcm"].values) == {0, 2}
     finals = {run.seed: run.final for run in read.runs if run.cell["algorithm.name"] == "demoa"}
     assert found[1].cells[("alie",), "demoa"].values[2] == finals[2]["test_accuracy"]
-
-
-def altered(study, change):
-    """Results with other final figures: `change` takes a run and returns them."""
-
-    class Source:
-        def __init__(self, run):
-            self.run = run
-
-        def final(self):
-            return change(self.run)
-
-        def history(self):
-            return self.run.source.history()
-
-    read = results.read_results(study)
-    return replace(read, runs=tuple(replace(run, source=Source(run)) for run in read.runs))
 
 
 @pytest.mark.parametrize(("way", "expected"), [("mean", 0.55), ("worst", 0.3)])
@@ -114,6 +99,23 @@ def test_the_second_half_of_a_run_has_figures_of_its_own(tmp_path):
     assert table.cells[("IID", "alie"), "demoa"].values == {0: pytest.approx(0.3)}
 
 
+def test_how_far_a_run_falls_is_measured_from_its_best_so_far():
+    points = {"accuracy": [[10, 0.7], [20, 0.5], [30, 0.9], [40, 0.6], [50, 0.95]]}
+    run = RunResult(
+        "a", {}, {}, 0, True, "done", None, KeptSource({"majority": [], "points": points, "final": {"a": 1}})
+    )
+    assert run.figures["deepest_fall"] == pytest.approx(0.3)
+
+
+def test_a_run_that_diverges_late_has_no_mean_of_its_late_losses():
+    """What comes with every round may be missing now and then: nobody honest took part."""
+    points = {"loss": [[10, 0.5], [20, 0.4], [30, None]], "train_loss": [[10, 0.5], [20, None], [30, 0.3]]}
+    line = {"majority": [], "points": points, "final": {"rounds": 30}}
+    run = RunResult("a", {}, {}, 0, True, "done", None, KeptSource(line))
+    assert "late_loss" not in run.figures
+    assert run.figures["late_train_loss"] == 0.3
+
+
 def test_rows_may_have_several_axes(study):
     (table,) = tables.final_tables(results.read_results(study), ["split", "attack.name"], "algorithm.name", METRIC)
     assert table.rows == [("IID", "alie"), ("IID", "bit_flip"), ("non-IID", "alie"), ("non-IID", "bit_flip")]
@@ -128,7 +130,7 @@ def test_only_runs_that_differ_in_nothing_else_are_paired(study):
     read = results.read_results(study)
     found = one_difference(read, "fedcm", "demoa")
     cells = len(read.axes["split"]) * len(read.axes["attack.name"])
-    assert found.pairs == 3 * cells - 1  # one run is missing
+    assert (found.pairs, found.missing) == (3 * cells - 1, 1)
     one, other = (
         {
             (run.cell["split"], run.cell["attack.name"], run.seed): run.final.get("test_accuracy")
@@ -156,6 +158,15 @@ def test_differences_in_groups_are_those_of_their_runs_and_corrected_together(st
         assert (same.mean, same.pairs, same.p) == (each.mean, each.pairs, each.p)
         assert each.corrected >= each.p
     assert all(each.mean == 0 and each.p == 1 for each in found[3:])
+
+
+def test_many_seeds_are_exchanged_as_a_whole(tmp_path):
+    """Runs of a seed share who takes part: eight alike pairs of a seed are no more evidence than one."""
+    made_up(tmp_path / "study", rounds=10, seeds=range(7))
+    read = altered(tmp_path / "study", lambda run: {"test_accuracy": 0.1 * (run.cell["algorithm.name"] == "demoa")})
+    assert one_difference(read, "demoa", "fedavg").p == pytest.approx(2 / 2**7)
+    few = replace(read, seeds=(0, 1, 2), runs=tuple(run for run in read.runs if run.seed < 3))
+    assert one_difference(few, "demoa", "fedavg").p == pytest.approx(2 / 2**12)
 
 
 def hash_of(run):
@@ -194,9 +205,12 @@ def test_studies_that_contradict_each_other_are_not_read_as_one(tmp_path, monkey
         read_together([tmp_path / "one", tmp_path / "fewer"])
     read = results.read_results(tmp_path / "one")
     other = replace(read, runs=tuple(replace(run, id=f"other {run.id}", setting={"run.lr": "7"}) for run in read.runs))
-    monkeypatch.setattr(selection, "read_results", lambda path: {"one": read, "other": other}[path])
-    with pytest.raises(ConfigError, match="chose different settings for one cell"):
-        read_together(["one", "other"])
+    turned = replace(read, runs=tuple(replace(run, chosen=not run.chosen) for run in read.runs))
+    found = {"one": read, "other": other, "turned": turned}
+    monkeypatch.setattr(selection, "read_results", found.__getitem__)
+    for name in ("other", "turned"):
+        with pytest.raises(ConfigError, match="chose different settings for one cell"):
+            read_together(["one", name])
 
 
 def test_a_label_may_have_a_comma(study):

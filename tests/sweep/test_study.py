@@ -185,6 +185,14 @@ WRONG = [
     ("[tune]\neta = 1", "eta must be a whole number, at least 2"),
     ("[tune]\nkeep = 0", "keep must be a whole number, at least 1"),
     ("[axes]\nrun.lr = [1]\n[tune]\nover.run.lr = [1]", "run.lr is compared in axes, so it cannot be tuned"),
+    (
+        '[axes]\nattack.name = ["alie"]\nlie = {mimic = {attack = "mimic"}}',
+        "the axes attack.name and lie both set attack.name",
+    ),
+    (
+        "[axes]\nrun.lr = [1]\nstep = {small = {run.lr = 0.1}, large = {run.lr = 1.0}}",
+        "the axes run.lr and step both set run.lr",
+    ),
     ("[[tune.extra]]\nover.run.lr = [1]", "tune.extra must have where and over"),
     ('[report]\nrows = "splitt"\n[axes]\nrun.lr = [1]', "unknown axis in .*report.rows 'splitt'"),
     ('[report]\nmetrics = ["acuracy"]', "did you mean 'accuracy'"),

@@ -3,7 +3,7 @@
 import pytest
 
 from demoa.core.errors import ConfigError
-from demoa.sweep.budget import Scale, find_scale, parse_budget, scaled
+from demoa.sweep.budget import Scale, estimated_seconds, find_scale, parse_budget, scaled
 from demoa.sweep.grid import Cell, PlannedRun, Setting, expand
 from demoa.sweep.study import Tune, read_study
 from demoa.sweep.tuning import Rung, Seen, rungs, stage
@@ -66,6 +66,20 @@ def test_halving_drops_the_worst_at_each_pause():
     found = stage(tune, cell, scored(lambda s, seed, r: s / 10, [10, 30, 90]))
     assert found.chosen is cell.settings[8]
     assert len(found.dropped) == 8
+
+
+def test_what_was_played_before_is_not_counted_as_still_to_come():
+    """One setting of two is through, and the other begins anew: only its rounds are left."""
+    cell, tune = cell_of(3), Tune("halving", least_rounds=30, keep=2)
+
+    def look(run):
+        score = {"validation_accuracy": 0.5, "validation_loss": 1.0}
+        through = {"0": [], "1": [30, 90], "2": [30]}[run.id.split("-")[0]]
+        return Seen(failed=False, scores=dict.fromkeys(through, score))
+
+    found = stage(tune, cell, look)
+    assert [(run.id, until) for run, until in found.pending] == [("0-0", 30), ("0-1", 30)]
+    assert found.later == 2 * (90 - 30)
 
 
 def test_a_setting_with_a_failed_seed_is_not_averaged_over_fewer():
@@ -161,9 +175,11 @@ def test_a_scaled_study_says_what_is_smaller(study):
 
 
 def test_a_budget_of_time_is_measured(study):
-    scale = find_scale(study, expand(study), "1s", slots=2)
-    assert scale.rounds < 300
-    assert find_scale(study, expand(study), "9d", slots=2).method == "grid"
+    cells = expand(study)
+    whole = estimated_seconds(study.tune, cells, slots=2)
+    # Far from where the size changes: the estimate is measured anew, on a machine that may be busier than before.
+    assert find_scale(study, cells, f"{whole / 200:.6f}s", slots=2).rounds < 300
+    assert find_scale(study, cells, f"{whole * 100:.6f}s", slots=2).method == "grid"
 
 
 def test_a_scaled_study_is_as_large_as_its_budget(tmp_path):

@@ -56,6 +56,8 @@ class AttackView:
         lr: The step size.
         aggregate: Gives what the server would make of the round if all Byzantine rows of it were this one, (d,).
         generator: What the attack draws from.
+        target: The row, (d,), of the client that `Attack.target` chose, as it was last known; None if it chose none,
+            or one that never took part.
     """
 
     round: int
@@ -68,6 +70,7 @@ class AttackView:
     lr: float
     aggregate: Callable[[Any], Any]
     generator: np.random.Generator
+    target: Any | None = None
 
 
 class Attack:
@@ -86,6 +89,18 @@ class Attack:
     def spoil(self, vector: Any) -> Any:
         """Return what a client sends in place of the honest vector, (d,), if the attack does not collude."""
         return vector
+
+    def target(self, honest: int, first: Callable[[int], Any], generator: np.random.Generator) -> int | None:
+        """Return the honest client that the whole attack is about, by its place among them; None if it needs none.
+
+        It is asked when first needed, and again where a run goes on after an interrupt.
+
+        Args:
+            honest: How many honest clients there are.
+            first: Gives what one of them finds in round 1, (d,), by its place among them; the next call overwrites it.
+            generator: Draws the same each time.
+        """
+        return None
 
     def row(self, view: AttackView) -> Any | None:
         """Return the row, (d,), that the server is to hold; None to behave honestly in this round."""

@@ -143,14 +143,24 @@ def majority(
     f: Annotated[int, typer.Option(help="Byzantine clients among them.")] = 5,
     p: Annotated[float, typer.Option(help="The probability that a client takes part.")] = 0.1,
     rounds: Annotated[int, typer.Option(help="Rounds of a run.")] = 300,
+    seeds: Annotated[int, typer.Option(help="Say which rounds it is in runs with seeds from 0 on: so many.")] = 0,
 ) -> None:
     """Compute how likely it is that most of the clients that take part are Byzantine."""
+    from demoa.core.checks import require
     from demoa.metrics import majority_probability, majority_probability_in_run
 
+    require(seeds >= 0, "--seeds", seeds, "at least 0")
     single = majority_probability(n, f, p)
     over_run = majority_probability_in_run(n, f, p, rounds)
     console.print(f"In a round: {single:.6%}. In {rounds} rounds, at least once: {over_run:.4%};")
     console.print(f"expected number of such rounds: {single * rounds:.2f}.")
+    if seeds > 0:
+        from demoa.sampling import Bernoulli
+        from demoa.simulation.federation import majority_rounds
+
+        found = {seed: majority_rounds(Bernoulli(p=p), n, f, seed, rounds) for seed in range(seeds)}
+        said = [f"seed {seed} in {', '.join(map(str, these))}" for seed, these in found.items() if these]
+        console.print(f"Of {seeds} seeds, {len(said)} draw one: {'; '.join(said) or 'none'}.", soft_wrap=True)
 
 
 @data_app.command("list")

@@ -85,28 +85,41 @@ def draw(
     studies: Studies,
     target: Annotated[Path, typer.Option("--out", help="The picture: a .png, .pdf or .svg file.")],
     final: Annotated[str | None, typer.Option(help="Draw where runs end, with this axis below, not curves.")] = None,
-    rows: Annotated[str | None, typer.Option(help="The axis of the rows of panels.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Draw a map of how far from this curve the others end, not curves.")
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="The axis of the rows of panels; of a map, one or several: axis,axis.")
+    ] = None,
     columns: Annotated[str | None, typer.Option(help="The axis of the columns of panels.")] = None,
     curves: Annotated[str | None, typer.Option(help="The axis of the curves.")] = None,
     metric: Annotated[
-        list[str] | None, typer.Option(help="What is drawn, such as accuracy or loss; with --final, a final figure.")
+        list[str] | None,
+        typer.Option(help="What is drawn, such as accuracy; with --final or --against, a final figure."),
     ] = None,
     where: Where = None,
 ) -> None:
-    """Draw a study into one picture: curves over rounds, or, with --final, where runs end."""
+    """Draw a study into one picture: curves over rounds; where runs end (--final); or differences (--against)."""
+    from demoa.report.differences import draw_differences
     from demoa.report.figures import draw_results
     from demoa.report.finals import draw_finals
     from demoa.results.selection import narrowed, read_together
 
+    if final is not None and against is not None:
+        raise ConfigError("give either --final or --against")
+    if (final or against) and metric is not None and len(metric) > 1:
+        raise ConfigError("--final and --against draw one figure: give --metric once")
     results = narrowed(read_together(studies), _labels(where))
     given = {"rows": rows, "columns": columns, "curves": curves}
     roles = {role: axis for role, axis in given.items() if axis}
-    if final is None:
-        draw_results(results, target, roles, metric or ())
-    elif metric is None or len(metric) == 1:
-        draw_finals(results, final, target, roles, metric[0] if metric else None)
+    one = metric[0] if metric else None
+    if against is not None:
+        roles.pop("rows", None)  # of a map there may be several
+        draw_differences(results, against, target, _axes(rows), roles, one)
+    elif final is not None:
+        draw_finals(results, final, target, roles, one)
     else:
-        raise ConfigError("--final draws one figure: give --metric once")
+        draw_results(results, target, roles, metric or ())
     console.print(f"{target}", soft_wrap=True, markup=False)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from demoa.report.style import name_of, said
+from demoa.report.style import name_of, named, said
 from demoa.results import Results
-from demoa.results.pairs import Difference, differences
-from demoa.results.tables import ACCURACIES, Cell, FinalTable, final_tables, judged, key_of, usual_metric
+from demoa.results.pairs import ENOUGH_SEEDS, LEAST, Difference, differences
+from demoa.results.tables import FALLS, PERCENT, Cell, FinalTable, final_tables, judged, key_of, usual_metric
 
 CALLED = 0.05
 """A difference is called one where p, corrected for all that stand in a table, is below that."""
@@ -19,33 +19,37 @@ def markdown_tables(
     results: Results, rows: Sequence[str], columns: str, metric: str, over: Sequence[str], way: str
 ) -> str:
     """Return the final figures of results: mean and standard deviation over seeds."""
-    factor = 100.0 if metric in ACCURACIES else 1.0
+    factor = 100.0 if metric in PERCENT else 1.0
     tables = list(final_tables(results, rows, columns, metric, over, way))
     most = max((cell.parts for table in tables for cell in table.cells.values()), default=1)
-    parts = [_table(table, rows, factor, len(results.seeds), most) for table in tables]
-    unit = " in %" if factor > 1 else ""
-    together = f", {'the mean' if way == 'mean' else 'the worst'} over {_names(over)}" if over else ""
+    parts = [_table(table, rows, columns, factor, len(results.seeds), most) for table in tables]
+    unit = " in points" if metric in FALLS else " in %" if factor > 1 else ""
+    together = f", {'averaged over' if way == 'mean' else 'the worst by'} {_names(over)}" if over else ""
     seeds = len(results.seeds)
     spread = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ", one seed"
     return "\n\n".join([*parts, f"{name_of(metric).capitalize()}{unit}{together}{spread}."])
 
 
 def markdown_differences(results: Results, columns: str, against: str, by: Sequence[str], metric: str) -> str:
-    """Return how the other columns differ from one, over pairs of runs that differ in nothing else."""
-    factor = 100.0 if metric in ACCURACIES else 1.0
+    """Return how the other columns differ from one, over pairs of runs (see `differences`)."""
+    factor = 100.0 if metric in PERCENT else 1.0
     found = differences(results, columns, against, metric, by)
     groups = list(dict.fromkeys(tuple(each.group.values()) for each in found))
     labels = list(dict.fromkeys(each.label for each in found))
     by_place = {(tuple(each.group.values()), each.label): each for each in found}
     pairs = sorted({each.pairs for each in found})
-    lines = [_line([_names(by) or "", *map(name_of, labels)]), "|---|" + "--:|" * len(labels)]
+    units = "of whole seeds" if len(results.seeds) >= ENOUGH_SEEDS else "of single pairs, given these seeds"
+    names = [named(columns, label) for label in labels]
+    lines = [_line([_names(by) or "", *names]), "|---|" + "--:|" * len(names)]
     for group in groups:
         cells = [_gap(by_place.get((group, label)), factor, len(pairs) > 1) for label in labels]
         lines.append(_line([", ".join(map(name_of, group)) or "all", *cells]))
     count = f"over {pairs[0]} pairs of single runs each" if len(pairs) == 1 else "over pairs of single runs"
+    holm = f" after Holm's correction for the {len(found)} differences of the table" if len(found) > 1 else ""
+    tuned = " and in what was tuned for it" if results.tuned else " alone"
     caption = (
-        f"Difference from {name_of(against)} {count} that differ in nothing else, and p by exchange of signs; bold "
-        f"where p is below {CALLED} after Holm's correction for the {len(found)} differences of the table."
+        f"Difference from {named(columns, against)} {count} with the same seed, that differ in {name_of(columns)}"
+        f"{tuned}; p by exchange of signs {units}; bold where p is below {CALLED}{holm}."
     )
     return "\n".join(lines) + f"\n\n{caption}"
 
@@ -55,7 +59,7 @@ def markdown_settings(results: Results, rows: Sequence[str], columns: str) -> st
     chosen = {key: runs[0].setting for key, runs in judged(results).items()}
     parts = []
     for table in final_tables(results, rows, columns, usual_metric(results)):
-        lines = _head(table, rows)
+        lines = _head(table, rows, columns)
         for row in table.rows:
             cells = []
             for column in table.columns:
@@ -67,17 +71,18 @@ def markdown_settings(results: Results, rows: Sequence[str], columns: str) -> st
     return "\n\n".join(parts)
 
 
-def _table(table: FinalTable, rows: Sequence[str], factor: float, seeds: int, most: int) -> str:
-    lines = _head(table, rows)
+def _table(table: FinalTable, rows: Sequence[str], columns: str, factor: float, seeds: int, most: int) -> str:
+    lines = _head(table, rows, columns)
     for row in table.rows:
         cells = [table.cells.get((row, column)) for column in table.columns]
         lines.append(_line([_row_name(row), *(_cell(cell, factor, seeds, most) for cell in cells)]))
     return "\n".join(lines)
 
 
-def _head(table: FinalTable, rows: Sequence[str]) -> list[str]:
+def _head(table: FinalTable, rows: Sequence[str], columns: str) -> list[str]:
     title = ", ".join(f"{name_of(axis)}: {name_of(label)}" for axis, label in table.labels.items())
-    head = [_line([_names(rows), *map(name_of, table.columns)]), "|---|" + "--:|" * len(table.columns)]
+    names = [named(columns, label) for label in table.columns]
+    head = [_line([_names(rows), *names]), "|---|" + "--:|" * len(names)]
     return [*([title, ""] if title else []), *head]
 
 
@@ -101,7 +106,9 @@ def _gap(found: Difference | None, factor: float, with_pairs: bool) -> str:
         return "-"
     mark = "**" if found.corrected < CALLED else ""
     pairs = f", {found.pairs} pairs" if with_pairs else ""
-    return f"{mark}{_number(factor * found.mean, factor, '+')}{mark} (p = {found.p:.2g}{pairs})"
+    lost = f", {found.missing} missing" if found.missing else ""
+    bound = "≤" if found.p == LEAST else "="
+    return f"{mark}{_number(factor * found.mean, factor, '+')}{mark} (p {bound} {found.p:.2g}{pairs}{lost})"
 
 
 def _number(value: float, factor: float, sign: str = "") -> str:

@@ -48,7 +48,11 @@ def _line(outcome: Outcome) -> str:
     before, now = (_figure(final.get("test_accuracy", final.get("test_loss"))) for final in (run.final, outcome.final))
     if not outcome.differs:
         return f"{name}: {now}, the same"
-    return f"{name}: {before} before, {now} now; {', '.join(outcome.differs)} differ"
+    line = f"{name}: {before} before, {now} now; {', '.join(outcome.differs)} differ"
+    played = run.source.machines()
+    if played in ([], outcome.machines):
+        return line
+    return f"{line}. It was played on {' and '.join(played)}, and now on {' and '.join(outcome.machines)}"
 
 
 def _figure(value: float | None) -> str:

@@ -51,9 +51,11 @@ def build(kind: str, base: type[T], family: Mapping[str, type[T]], choice: str |
 
 def _check_options(what: str, member: type[Any], options: Mapping[str, Any]) -> None:
     fields = {field.name: field for field in dataclasses.fields(member)}
-    for option in options:
+    for option, value in options.items():
         if option not in fields:
             raise unknown_name(f"option of {what}", option, fields or ["(it has none)"])
+        if isinstance(fields[option].default, bool) and not isinstance(value, bool):
+            raise ConfigError(f"{what}: {option} must be true or false, got {value!r}")
     for name, field in fields.items():
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if needed and name not in options:

@@ -82,17 +82,20 @@ def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
         local_lr=clients.local_lr,
         seed=spec.seed("clients"),
     )
+    start = model.parameters.clone()
     federation = Federation(
         server=server,
         worker=worker,
         sampling=parts.sampling,
         adversary=Adversary(
-            parts.attack,
-            clients.byzantine,
-            model.parameters.clone(),
-            spec.seed("attack"),
-            clients.adversary_sees or SEES[0],
-            clients.adversary_lies_in or LIES_IN[0],
+            attack=parts.attack,
+            byzantine=clients.byzantine,
+            honest=clients.n - clients.byzantine,
+            start=start,
+            first=lambda place: worker.update(clients.byzantine + place, 1, start).vector,
+            seed=spec.seed("attack"),
+            sees=clients.adversary_sees or SEES[0],
+            lies_in=clients.adversary_lies_in or LIES_IN[0],
         ),
         sampling_seed=spec.seed("sampling"),
     )

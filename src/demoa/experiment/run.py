@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from demoa.core.errors import StoreError
+from demoa.core.machine import machine
 from demoa.core.seeding import generator
 from demoa.core.torch_threads import use_threads
 from demoa.experiment.build import Experiment
@@ -17,6 +18,7 @@ from demoa.experiment.spec import run_id
 from demoa.metrics import Evaluation, evaluate, fit_heterogeneity
 from demoa.results import RunFolder
 from demoa.results.folder import Record
+from demoa.server.round import RoundReport
 from demoa.simulation.federation import Played
 
 COLLAPSE = 0.2
@@ -73,6 +75,7 @@ def play(experiment: Experiment, folder: RunFolder, until: int | None = None) ->
     subset = test
     if experiment.dataset.objective != "value":  # there, only all examples together are the function that is known
         subset = np.sort(generator(experiment.spec.seed("data"), "evaluation").permutation(test)[: run.eval_examples])
+    folder.add_machine(machine(run.device))
     try:
         while server.round < stop:
             use_threads(run.threads)
@@ -110,9 +113,20 @@ def _record(played: Played) -> Record:
         "weights": None if report.weights is None else [float(f"{weight:.6g}") for weight in report.weights],
         "stalest": int(report.staleness.max()),
         "aggregation_error": played.error,
+        "step_length": played.length,
+        "step_age": _age(report),
+        "byzantine_weight": played.byzantine_weight,
         "train_loss": _finite(played.train_loss),
         **{name: float(value) for name, value in report.notes.items()},
     }
+
+
+def _age(report: RoundReport) -> float | None:
+    """Return how many rounds ago the clients that the rule weighs last answered: the mean over them, by weight."""
+    if report.weights is None or not report.weights.any():
+        return None
+    ages = np.where(report.staleness < 0, report.number, report.staleness)
+    return float(report.weights @ ages / report.weights.sum())
 
 
 def _evaluated(experiment: Experiment, index: Any) -> Evaluation:
@@ -147,9 +161,9 @@ def _final(experiment: Experiment, folder: RunFolder) -> Record:
     final |= _validated(experiment)
     collapsed = not np.isfinite(test.loss)
     if test.accuracy is not None:
-        best = max(record["accuracy"] for record in records if "accuracy" in record)
-        final["best_accuracy"] = best
-        collapsed = collapsed or best - test.accuracy >= COLLAPSE
+        seen = [record["accuracy"] for record in records if "accuracy" in record]  # all on the same examples
+        final["best_accuracy"] = max(seen)
+        collapsed = collapsed or max(seen) - seen[-1] >= COLLAPSE
     estimates = [record for record in records if "heterogeneity" in record]
     if estimates:
         final["zeta"], final["b"] = fit_heterogeneity(estimates)

@@ -12,6 +12,9 @@ from torch import nn
 from demoa.core.examples import Dataset, Examples
 
 BATCH = 500
+"""So many losses are added up at once."""
+PIECE = 50
+"""So many examples go through the model at once, on a processor: what a whole batch leaves in memory fits no cache."""
 
 
 class Evaluation(NamedTuple):
@@ -28,7 +31,8 @@ def evaluate(module: nn.Module, dataset: Dataset, examples: Examples, index: NDA
     with torch.no_grad():
         for start in range(0, len(index), BATCH):
             images, labels = examples.batch(index[start : start + BATCH])
-            output = module(images)
+            pieces = torch.split(images, PIECE if images.device.type == "cpu" else BATCH)
+            output = torch.cat([module(piece) for piece in pieces])
             loss += float(dataset.losses(output, labels).sum())
             right += int((output.argmax(dim=1) == labels).sum())
     return Evaluation(loss / len(index), right / len(index) if dataset.objective == "label" else None)

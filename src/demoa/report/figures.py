@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from demoa.core.errors import ConfigError, StoreError
-from demoa.report.gather import Figure, Panel, band, figures_of, layout_of, missing, with_roles
-from demoa.report.style import MARK, colours_of, dashes_of, name_of
+from demoa.report.gather import Figure, Layout, Panel, band, figures_of, layout_of, missing, with_roles
+from demoa.report.style import MARK, colours_of, dashes_of, is_logarithmic, name_of, named
 from demoa.results import Results, RunFolder
 from demoa.results.reader import side_by_side
 
@@ -34,13 +35,19 @@ SCREEN_DPI = 120
 PANEL_INCHES = (1.9, 1.7)
 LEGEND_INCHES = 1.6
 """How wide an entry of the legend is."""
-NOTE_LETTERS = 60
+LABEL_LETTERS = 28
+"""How long a line of the label of an axis is."""
+ROUNDING = 1e-14
+"""Losses that are this part of the largest are rounding."""
+NOTE_LETTERS = 90
 """How much of an error stands in a panel; all of it is in the page."""
+NOTE_LINE_LETTERS = 44
+"""How long a line of it is."""
 
 
-def save_figure(figure: Figure, metrics: tuple[str, ...], targets: list[Path]) -> None:
+def save_figure(figure: Figure, layout: Layout, targets: list[Path]) -> None:
     """Draw a figure into files, by their suffix: .pdf, .png, .svg."""
-    save_canvas(draw(figure, metrics), targets)
+    save_canvas(draw(figure, layout), targets)
 
 
 def save_canvas(canvas: Canvas, targets: list[Path], dpi: int = DPI) -> None:
@@ -81,17 +88,17 @@ def draw_results(
         inside = (layout.rows, layout.columns, layout.curves)
         axes = ", ".join(axis for axis, labels in results.axes.items() if len(labels) > 1 and axis not in inside)
         raise ConfigError(f"these runs differ in too much for one picture: in {axes}; draw fewer, or use demoa report")
-    save_canvas(draw(figure, layout.metrics), [target], SCREEN_DPI)
+    save_canvas(draw(figure, layout), [target], SCREEN_DPI)
 
 
-def draw(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
+def draw(figure: Figure, layout: Layout) -> Canvas:
     """Return a figure as matplotlib draws it: mean and standard deviation, and a tick for each majority round."""
     with mpl.rc_context(LOOKS):
-        return _drawn(figure, metrics)
+        return _drawn(figure, layout)
 
 
-def _drawn(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
-    rows = [(row, metric) for row in figure.rows for metric in metrics]
+def _drawn(figure: Figure, layout: Layout) -> Canvas:
+    rows = [(row, metric) for row in figure.rows for metric in layout.metrics]
     width, height = PANEL_INCHES
     if len(figure.columns) < 3:
         width, height = 1.5 * width, 1.2 * height
@@ -100,6 +107,7 @@ def _drawn(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
     axes = canvas.subplots(len(rows), len(figure.columns), sharex=True, sharey="row", squeeze=False)
     colours = colours_of(figure.curves)
     by_place = {(panel.row, panel.column): panel for panel in figure.panels}
+    floors = {(row, metric): _floor(figure, row, metric) for row, metric in rows}
     for line, (row, metric) in enumerate(rows):
         for place, column in enumerate(figure.columns):
             axis = axes[line, place]
@@ -107,22 +115,34 @@ def _drawn(figure: Figure, metrics: tuple[str, ...]) -> Canvas:
             if panel is None:
                 axis.set_axis_off()
                 continue
-            _draw_panel(axis, panel, metric, colours)
+            _draw_panel(axis, panel, metric, colours, floors[row, metric])
             above = [there for there, _ in rows[:line] if (there, column) in by_place]
             if not above:
-                axis.set_title(name_of(column), fontsize=9)
+                axis.set_title(named(layout.columns, column), fontsize=9)
             if line == len(rows) - 1:
                 axis.set_xlabel("round")
             if not any((row, before) in by_place for before in figure.columns[:place]):
-                axis.set_ylabel("\n".join(filter(None, [name_of(row), name_of(metric)])))
+                axis.set_ylabel(label_of_row(layout.rows, row, name_of(metric)))
+        if not is_logarithmic(metric):  # once all curves are there: panels of a row share their scale
+            axes[line, 0].set_ylim(0, 101 if metric == "accuracy" else None)
     marks = []
     if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
         marks = [Line2D([], [], color=MARK, marker="|", ls="none", label="Byzantine-majority round")]
-    legend(canvas, figure.curves, marks, max(len(line.runs) for panel in figure.panels for line in panel.lines))
+    seeds = max(len(line.runs) for panel in figure.panels for line in panel.lines)
+    legend(canvas, layout.curves, figure.curves, marks, seeds)
     return canvas
 
 
-def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str]) -> None:
+def _floor(figure: Figure, row: str, metric: str) -> float:
+    """Return what is drawn for all that is less: below it, losses are rounding, and a log scale has no 0."""
+    if not is_logarithmic(metric):
+        return 0.0
+    means = [line.mean(metric) for panel in figure.panels if panel.row == row for line in panel.lines]
+    values = [value for mean in means if mean is not None for value in mean[1] if math.isfinite(value)]
+    return ROUNDING * max(values, default=0.0)
+
+
+def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str], floor: float) -> None:
     factor = 100 if metric == "accuracy" else 1
     said = []
     dashes = dashes_of(list(colours))
@@ -131,32 +151,41 @@ def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str]) -
         mean = line.mean(metric)
         if mean is not None:
             rounds, values, spread = mean
-            axis.plot(rounds, factor * np.array(values), color=colour, ls=dashes[line.label], lw=1.3)
+            axis.plot(rounds, factor * np.maximum(values, floor), color=colour, ls=dashes[line.label], lw=1.3)
             if len(line.runs) > 1:
                 edges = np.array([band(*both, metric) for both in zip(values, spread, strict=True)]).T
-                axis.fill_between(rounds, *factor * edges, color=colour, alpha=0.18, lw=0)
+                axis.fill_between(rounds, *factor * np.maximum(edges, floor), color=colour, alpha=0.18, lw=0)
             continue
         for seen in line.by_seed(metric).values():
             axis.plot(*np.array(seen, float).T * np.array([[1], [factor]]), color=colour, lw=0.7, ls=":")
-        said.append(textwrap.shorten(f"{name_of(line.label)}: {missing(line)}", NOTE_LETTERS, placeholder="..."))
+        note = textwrap.shorten(f"{name_of(line.label)}: {missing(line)}", NOTE_LETTERS, placeholder="...")
+        said += textwrap.wrap(note, NOTE_LINE_LETTERS)
     ticks = sorted({number for line in panel.lines for each in line.majority.values() for number in each})
     axis.vlines(ticks, 0, 0.035, color=MARK, lw=0.6, transform=axis.get_xaxis_transform())
-    axis.set(**({"ylim": (0, 101)} if metric == "accuracy" else {"yscale": "log"}))
+    if is_logarithmic(metric):
+        axis.set_yscale("log")
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axis.grid(axis="y", lw=0.3)
     axis.tick_params(length=2, width=0.6)
     if said:
-        note = axis.text(
+        text = axis.text(
             0.03, 0.06, "\n".join(said), transform=axis.transAxes, fontsize=5.5, color="#b00020", va="bottom"
         )
-        note.set_in_layout(False)  # what does not fit is cut off, and moves nothing
-        note.set_clip_on(True)
+        text.set_in_layout(False)  # what does not fit is cut off, and moves nothing
+        text.set_clip_on(True)
 
 
-def legend(canvas: Canvas, curves: list[str], marks: list[Line2D], seeds: int) -> None:
+def label_of_row(axis: str | None, row: str, what: str) -> str:
+    """Return what stands beside a row of panels: which row it is, and what is drawn, in short lines."""
+    return "\n".join(filter(None, [named(axis, row), *textwrap.wrap(what, LABEL_LETTERS)]))
+
+
+def legend(canvas: Canvas, axis: str | None, curves: list[str], marks: list[Line2D], seeds: int) -> None:
     """Put the names of the curves below a figure, what other marks mean, and how many seeds there are."""
     colours, dashes = colours_of(curves), dashes_of(curves)
-    handles = [Line2D([], [], color=colours[curve], ls=dashes[curve], lw=1.6, label=name_of(curve)) for curve in curves]
+    handles = [
+        Line2D([], [], color=colours[curve], ls=dashes[curve], lw=1.6, label=named(axis, curve)) for curve in curves
+    ]
     handles += marks
     room = max(1, int(canvas.get_figwidth() / LEGEND_INCHES))
     canvas.legend(

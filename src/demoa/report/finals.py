@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,17 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from demoa.core.errors import ConfigError
-from demoa.report.figures import LOOKS, SCREEN_DPI, legend, save_canvas
+from demoa.report.figures import LOOKS, SCREEN_DPI, label_of_row, legend, save_canvas
 from demoa.report.gather import Layout, Line, band, layout_of, lines_of, with_roles
-from demoa.report.style import MARK, colours_of, name_of
+from demoa.report.style import MARK, colours_of, is_logarithmic, name_of, named
 from demoa.results.run import Results, RunResult
-from demoa.results.tables import ACCURACIES, finals, known_axes, usual_metric
+from demoa.results.tables import ACCURACIES, FALLS, PERCENT, finals, known_axes, usual_metric
 
 PLACE_INCHES = 0.75
 """How wide a label of the lower axis is."""
 LEAST_INCHES = 5.0
 """How wide a picture is at least: its legend needs that."""
 PANEL_INCHES = 1.9
-LABEL_LETTERS = 28
-"""How long a line of the label of an axis is."""
 SHARE = 0.62
 """How much of a place the marks of all curves take."""
 
@@ -65,14 +62,18 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str) -> Can
             _mark(axis, line, metric, labels.index(cell[places]), curves.index(curve), curves)
         for place, row in enumerate(rows_of):
             for number, column in enumerate(columns_of):
-                _dress(axes[place, number], labels, _range(lines, metric) if metric in ACCURACIES else None)
-                axes[0, number].set_title(name_of(column), fontsize=9)
-            unit = ", %" if metric in ACCURACIES else ""
-            what = "\n".join(textwrap.wrap(f"{name_of(metric)}{unit}", LABEL_LETTERS))
-            axes[place, 0].set_ylabel("\n".join(filter(None, [name_of(row), what])))
+                _dress(
+                    axes[place, number],
+                    [named(places, label) for label in labels],
+                    metric,
+                    _range(lines, metric) if metric in ACCURACIES else (0, None),
+                )
+                axes[0, number].set_title(named(columns, column), fontsize=9)
+            unit = ", points" if metric in FALLS else ", %" if metric in PERCENT else ""
+            axes[place, 0].set_ylabel(label_of_row(layout.rows, row, f"{name_of(metric)}{unit}"))
         hollow = Line2D([], [], color=MARK, marker="o", mfc="none", ls="none", ms=3, label="collapsed")
         ended_badly = any(run.final.get("collapsed") and _value(run, metric) for _, line in lines for run in line.runs)
-        legend(canvas, curves, [hollow] if ended_badly else [], max(len(line.runs) for _, line in lines))
+        legend(canvas, layout.curves, curves, [hollow] if ended_badly else [], max(len(line.runs) for _, line in lines))
     return canvas
 
 
@@ -88,7 +89,7 @@ def _check(results: Results, roles: list[str]) -> None:
 def _value(run: RunResult, metric: str) -> float | None:
     """Return a final figure as it is drawn; None if there is none."""
     found = run.figures.get(metric)
-    return None if found is None else float(found) * (100.0 if metric in ACCURACIES else 1.0)
+    return None if found is None else float(found) * (100.0 if metric in PERCENT else 1.0)
 
 
 def _mark(axis: Any, line: Line, metric: str, place: int, curve: int, curves: list[str]) -> None:
@@ -105,12 +106,11 @@ def _mark(axis: Any, line: Line, metric: str, place: int, curve: int, curves: li
     if end is None:
         axis.text(where, 1, "?", color="#b00020", ha="center", transform=axis.get_xaxis_transform())
         return
-    accurate = metric in ACCURACIES
-    mean, spread = (part * (100.0 if accurate else 1.0) for part in end)
+    mean, spread = (part * (100.0 if metric in PERCENT else 1.0) for part in end)
     half = 0.42 * width
     axis.plot([where - half, where + half], [mean, mean], color=colour, lw=1.8, solid_capstyle="butt", zorder=2)
     if len(line.runs) > 1:
-        low, high = band(mean, spread, "accuracy" if accurate else "loss")
+        low, high = band(mean, spread, metric)
         axis.vlines(where, low, high, color=colour, lw=3.2, alpha=0.25, zorder=1)
 
 
@@ -120,11 +120,14 @@ def _range(lines: list[tuple[dict[str, str], Line]], metric: str) -> tuple[float
     return 10 * math.floor((least - 2) / 10) if least > 12 else 0, 101
 
 
-def _dress(axis: Any, labels: list[str], limits: tuple[float, float] | None) -> None:
-    axis.set_xticks(range(len(labels)), [name_of(label) for label in labels], rotation=35, ha="right", fontsize=7)
+def _dress(axis: Any, labels: list[str], metric: str, limits: tuple[float, float | None]) -> None:
+    axis.set_xticks(range(len(labels)), labels, rotation=35, ha="right", fontsize=7)
     axis.set_xlim(-0.5, len(labels) - 0.5)
     for between in range(1, len(labels)):
         axis.axvline(between - 0.5, color="#e4e6ea", lw=0.6, zorder=0)
-    axis.set(**({"yscale": "log"} if limits is None else {"ylim": limits}))
+    if is_logarithmic(metric):
+        axis.set_yscale("log")
+    else:
+        axis.set_ylim(*limits)
     axis.grid(axis="y", lw=0.3)
     axis.tick_params(length=2, width=0.6)

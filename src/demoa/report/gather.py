@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from demoa.core.errors import ConfigError, unknown_name
+from demoa.report.style import is_logarithmic
 from demoa.results.run import Results, RunResult
 from demoa.results.tables import Key, judged, key_of, known_axes
 
@@ -99,7 +100,7 @@ def band(mean: float, deviation: float, metric: str) -> tuple[float, float]:
     >>> band(0.5, 0.1, "accuracy"), band(2.0, 2.0, "loss")
     ((0.4, 0.6), (1.0, 4.0))
     """
-    if metric == "accuracy" or mean <= 0:
+    if mean <= 0 or not is_logarithmic(metric):
         return mean - deviation, mean + deviation
     return mean * mean / (mean + deviation), mean + deviation
 

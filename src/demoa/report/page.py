@@ -7,7 +7,6 @@ import html
 import json
 import math
 import re
-from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import demoa
 from demoa.core.errors import ConfigError
 from demoa.report.figures import save_figure
 from demoa.report.gather import Figure, Layout, Line, band, figures_of, layout_of, missing
-from demoa.report.style import MARK, colours_of, dashes_of, name_of, said
+from demoa.report.style import MARK, colours_of, dashes_of, is_logarithmic, name_of, named, said
 from demoa.results.folder import replace_text
 from demoa.results.reader import read_results
 from demoa.results.run import METRICS, Results, RunResult
@@ -28,7 +27,10 @@ DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
 
 
 def write_report(folder: Path, target: Path | None = None) -> Path:
-    """Write the report on results, a folder or an archive, and its figures as PDF and PNG beside it; says where."""
+    """Write the report on results, a folder or an archive, and its figures as PDF and PNG beside it; says where.
+
+    The same results give the same page, byte for byte: it holds no time of its making.
+    """
     results = read_results(folder)
     target = target or (folder / "report.html" if folder.is_dir() else folder.with_suffix(".html"))
     layout = layout_of(results)
@@ -37,7 +39,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     for number, figure in enumerate(figures):
         stem = target.parent / "figures" / _stem(figure, number, len(figures))
         files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("pdf", "png")]
-        save_figure(figure, layout.metrics, files)
+        save_figure(figure, layout, files)
         pictures.append(files)
     content = _content(results, layout, figures, pictures)
     replace_text(target, _page(results.title, content))
@@ -81,9 +83,10 @@ def _content(results: Results, layout: Layout, figures: list[Figure], pictures: 
         "tuned": [name_of(axis) for axis in results.tuned],
         "method": results.method,
         "version": demoa.__version__,
-        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "mark": MARK,
-        "metrics": [{"key": metric, "name": name_of(metric)} for metric in METRICS],
+        "metrics": [
+            {"key": metric, "name": name_of(metric), "logarithmic": is_logarithmic(metric)} for metric in METRICS
+        ],
         "shown": list(layout.metrics),
         "figures": [
             _figure(figure, layout, files, number)
@@ -104,13 +107,14 @@ def _figure(figure: Figure, layout: Layout, files: list[Path], number: int) -> d
     return {
         "id": f"figure-{number + 1}",
         "title": said(figure.labels),
-        "rows": [name_of(row) for row in figure.rows],
-        "columns": [name_of(column) for column in figure.columns],
+        "rows": [named(layout.rows, row) for row in figure.rows],
+        "columns": [named(layout.columns, column) for column in figure.columns],
         "rowAxis": name_of(layout.rows or ""),
         "columnAxis": name_of(layout.columns or ""),
         "curveAxis": name_of(layout.curves or ""),
         "curves": [
-            {"name": name_of(curve), "colour": colours[curve], "dash": DASHES[dashes[curve]]} for curve in figure.curves
+            {"name": named(layout.curves, curve), "colour": colours[curve], "dash": DASHES[dashes[curve]]}
+            for curve in figure.curves
         ],
         "panels": [
             {

@@ -17,9 +17,12 @@ NAMES = {
     "attack.name": "attack",
     "bit_flip": "bit flip",
     "by_label": "by label",
+    "byzantine_weight": "Byzantine clients' share of the step's weights",
     "cclip": "centered clipping",
     "centered_clip": "centered clipping",
+    "clipped": "share of rows that are clipped",
     "cm": "median",
+    "deepest_fall": "how far test accuracy fell at most below its best so far",
     "demoa": "DeMoA",
     "fedavg": "FedAvg",
     "fedcm": "FedCM",
@@ -30,8 +33,15 @@ NAMES = {
     "krum": "Krum",
     "label_flip": "label flip",
     "late_accuracy": "mean test accuracy over the second half of the rounds",
+    "late_aggregation_error": "mean distance of a step from the honest mean, over the second half of the rounds",
+    "late_byzantine_weight": "Byzantine clients' share of the weights of steps, over the second half of the rounds",
+    "late_clipped": "share of rows that are clipped, over the second half of the rounds",
+    "late_loss": "mean test loss over the second half of the rounds",
+    "late_step_age": "rounds since the clients that the rule weighs last answered, over the second half of the rounds",
+    "late_step_length": "mean length of a step beside the honest mean, over the second half of the rounds",
+    "late_train_loss": "mean training loss over the second half of the rounds",
     "loss": "test loss",
-    "lowest_late_accuracy": "lowest test accuracy in the second half of the rounds",
+    "lowest_late_accuracy": "lowest test accuracy that was measured in the second half of the rounds",
     "marina_pp": "Byz-VR-MARINA-PP",
     "mifa": "MIFA",
     "min_max": "min-max",
@@ -43,6 +53,8 @@ NAMES = {
     "run.rounds": "rounds",
     "sampling.p": "p",
     "shift_back": "shift-back",
+    "step_age": "rounds since the clients that the rule weighs last answered",
+    "step_length": "length of the step beside the honest mean",
     "task.partition": "split",
     "test_accuracy": "test accuracy",
     "test_loss": "test loss",
@@ -67,15 +79,31 @@ def name_of(word: str) -> str:
     return NAMES.get(word, word)
 
 
+def is_logarithmic(metric: str) -> bool:
+    """Say whether a metric is drawn on a log scale.
+
+    >>> is_logarithmic("late_loss"), is_logarithmic("accuracy"), is_logarithmic("step_age")
+    (True, False, False)
+    """
+    return metric.endswith(("loss", "error"))
+
+
 def said(labels: dict[str, str]) -> str:
     """Return what some axes are, in words.
 
     >>> said({"aggregation.rule": "krum", "sampling.p": "0.1"})
     'Krum, p = 0.1'
     """
-    return ", ".join(
-        f"{name_of(axis)} = {label}" if _is_number(label) else name_of(label) for axis, label in labels.items()
-    )
+    return ", ".join(named(axis, label) for axis, label in labels.items())
+
+
+def named(axis: str | None, label: str) -> str:
+    """Return what a label of an axis is called where it stands alone: a number says of what.
+
+    >>> named("sampling.p", "0.1"), named("attack.name", "alie")
+    ('p = 0.1', 'ALIE')
+    """
+    return f"{name_of(axis)} = {label}" if axis and _is_number(label) else name_of(label)
 
 
 def _is_number(label: str) -> bool:

@@ -66,6 +66,10 @@ class KeptSource:
         """Return what validation said on the way, by round."""
         return dict(self.line["scores"])
 
+    def machines(self) -> list[str]:
+        """Return on what the run was played; empty if that is not known."""
+        return list(self.line.get("machines", ()))
+
     def records(self) -> list[Record]:
         """Refuse: the records of single rounds are not there."""
         raise ConfigError("the file of a study holds no records of single rounds; use the study's folder")
@@ -92,6 +96,7 @@ def _line(run: RunResult) -> dict[str, Any]:
         "spec": run.spec,
         "final": run.final,
         "scores": run.source.scores(),
+        "machines": run.source.machines(),
         **drawn.plain(),
     }
 
@@ -133,6 +138,8 @@ def _run(line: Mapping[str, Any], axes: Mapping[str, Any]) -> RunResult:
         raise ValueError("the labels of another study")
     for name, kind in HELD.items():
         _of(line, name, kind)
+    if not all(isinstance(name, str) for name in _of({"machines": [], **line}, "machines", list)):
+        raise TypeError("machines")
     for figure in line["final"].values():
         if figure is not None and not isinstance(figure, (int, float)):
             raise ValueError("a figure that is no number")
@@ -160,7 +167,14 @@ def restore(path: Path, folder: StudyFolder, wanted: Callable[[RunResult], bool]
     for run in read(path).runs:
         target = folder.run(run.id)
         if run.spec and run.status != "failed" and not target.has_begun and wanted(run):
-            target.take(run.id, run.spec, run.source.scores(), run.final, run.history.plain())
+            target.take(
+                run.id,
+                run.spec,
+                scores=run.source.scores(),
+                final=run.final,
+                history=run.history.plain(),
+                machines=run.source.machines(),
+            )
             if run.seconds is not None:
                 rounds = int(run.spec["run"]["rounds"]) if run.final else max(map(int, run.source.scores()), default=0)
                 event = {"event": "ended", "run": run.id, "outcome": "known", "error": None}

@@ -24,6 +24,7 @@ class RunFolder:
     error.json          why the run failed, if it did
     state.safetensors   the server, as of the last checkpoint
     final.json          the final figures, once the run is through
+    machines.json       on what it was played; more than one, if it went on elsewhere
     history.json        what is drawn of the run, if it was played elsewhere and its records were not kept
     """
 
@@ -97,14 +98,37 @@ class RunFolder:
         found: Record | None = self._read("final.json")
         return found
 
+    def add_machine(self, name: str) -> None:
+        """Write that the run is played on a machine from here on."""
+        if self.machines()[-1:] != [name]:
+            self._write("machines.json", [*self.machines(), name])
+
+    def machines(self) -> list[str]:
+        """Return on what the run was played so far; empty if that is not known."""
+        found: list[str] = self._read("machines.json") or []
+        return found
+
     def take(
-        self, identity: str, resolved: dict[str, Any], scores: dict[str, Record], final: Record, history: Record
+        self,
+        identity: str,
+        resolved: dict[str, Any],
+        *,
+        scores: dict[str, Record],
+        final: Record,
+        history: Record,
+        machines: list[str],
     ) -> None:
         """Put a run here that was played elsewhere; one that has no final figures is to be played from its start."""
         self.path.mkdir(parents=True, exist_ok=True)
-        for name, content in (("scores.json", scores), ("history.json", final and history), ("final.json", final)):
+        contents: dict[str, Record | list[str]] = {
+            "scores": scores,
+            "history": final and history,
+            "final": final,
+            "machines": machines,
+        }
+        for name, content in contents.items():
             if content:
-                self._write(name, content)
+                self._write(f"{name}.json", content)
         self.start(identity, resolved)  # last: now it is a run
 
     def history(self) -> Record | None:
@@ -139,7 +163,7 @@ class RunFolder:
         """Delete the server's saved state, which no one needs once a run is through."""
         self.state.unlink(missing_ok=True)
 
-    def _write(self, name: str, content: Record) -> None:
+    def _write(self, name: str, content: Record | list[str]) -> None:
         replace_text(self.path / name, json.dumps(content, indent=1) + "\n")
 
     def _read(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Whether two labels of an axis differ: pairs of runs that differ in nothing else, and a test by exchange of signs."""
+"""Whether two labels of an axis differ: pairs of runs, alike but for tuning, and a test by exchange of signs."""
 
 from __future__ import annotations
 
@@ -14,23 +14,31 @@ from demoa.core.types import Floats
 from demoa.results.run import Results
 from demoa.results.tables import finals, key_of, known_axes
 
-EXACT = 16
+EXACT = 20
 """Up to so many pairs all ways of exchanging them are counted; of more, DRAWN are drawn."""
 
 DRAWN = 100_000
+LEAST = 1 / (DRAWN + 1)
+"""The smallest p that drawing can come to."""
+
 BLOCK = 10_000
 """So many ways are drawn at a time."""
+
+ENOUGH_SEEDS = 6
+"""From so many seeds on they are exchanged as a whole: all runs of a seed share who takes part. Of fewer, exchanging
+whole seeds could never come to a p below 0.05."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more one label has than another, over pairs of runs that differ in nothing else.
+    """How much more one label has than another, over pairs of runs that are alike but for what was tuned.
 
     Attributes:
         group: Which runs were looked at: labels of some axes.
         label: The label that is compared.
         mean: How much more it has, on average.
         pairs: How many pairs there are.
+        missing: How many more there should be.
         p: How often a mean difference as large would come about if in each pair it were chance which run is which.
         corrected: The same with Holm's correction for all differences that were asked for together.
     """
@@ -39,6 +47,7 @@ class Difference:
     label: str
     mean: float
     pairs: int
+    missing: int
     p: float
     corrected: float
 
@@ -46,7 +55,8 @@ class Difference:
 def differences(results: Results, axis: str, against: str, metric: str, by: Sequence[str] = ()) -> list[Difference]:
     """Return how the other labels of an axis differ from one of them, in each group of runs with equal labels `by`.
 
-    Runs are paired by seed and by all other labels.
+    Runs are paired by seed and by all other labels. Where there are ENOUGH_SEEDS, the pairs of a seed are exchanged
+    together.
     """
     known_axes(results, [axis, *by])
     if len({axis, *by}) < 1 + len(by):
@@ -56,26 +66,42 @@ def differences(results: Results, axis: str, against: str, metric: str, by: Sequ
     if len(results.axes[axis]) < 2:
         raise ConfigError(f"{axis} has no other label than {against} to compare with")
     found = finals(results, metric)
-    pairs: dict[tuple[tuple[str, ...], str], list[float]] = {}
-    for key, values in found.items():
+    planned = {key_of(run.cell) for run in results.runs}
+    pairs: dict[tuple[tuple[str, ...], str], list[tuple[int, float]]] = {}
+    wanted: dict[tuple[tuple[str, ...], str], int] = {}
+    for key in sorted(planned):
         cell = dict(key)
-        if cell[axis] != against:
-            other = found.get(key_of({**cell, axis: against}), {})
-            gaps = [values[seed] - other[seed] for seed in sorted(values.keys() & other.keys())]
-            pairs.setdefault((tuple(cell[each] for each in by), cell[axis]), []).extend(gaps)
+        other = key_of({**cell, axis: against})
+        if cell[axis] != against and other in planned:
+            place = tuple(cell[each] for each in by), cell[axis]
+            mine, theirs = found.get(key, {}), found.get(other, {})
+            gaps = [(seed, mine[seed] - theirs[seed]) for seed in sorted(mine.keys() & theirs.keys())]
+            pairs.setdefault(place, []).extend(gaps)
+            wanted[place] = wanted.get(place, 0) + len(results.seeds)
     places = [place for place in _places(results, axis, against, by) if pairs.get(place)]
-    chances = [exchanged(np.array(pairs[place])) for place in places]
+    chances = [exchanged(_units(pairs[place], len(results.seeds))) for place in places]
     return [
         Difference(
-            dict(zip(by, group, strict=True)),
-            label,
-            float(np.mean(pairs[group, label])),
-            len(pairs[group, label]),
-            p,
-            corrected,
+            group=dict(zip(by, place[0], strict=True)),
+            label=place[1],
+            mean=float(np.mean([gap for _, gap in pairs[place]])),
+            pairs=len(pairs[place]),
+            missing=wanted[place] - len(pairs[place]),
+            p=p,
+            corrected=corrected,
         )
-        for (group, label), p, corrected in zip(places, chances, holm(chances), strict=True)
+        for place, p, corrected in zip(places, chances, holm(chances), strict=True)
     ]
+
+
+def _units(pairs: list[tuple[int, float]], seeds: int) -> Floats:
+    """Return what is exchanged: the difference of each pair, or the sum of those of each seed."""
+    if seeds < ENOUGH_SEEDS:
+        return np.array([gap for _, gap in pairs])
+    sums: dict[int, float] = {}
+    for seed, gap in pairs:
+        sums[seed] = sums.get(seed, 0.0) + gap
+    return np.array(list(sums.values()))
 
 
 def _places(results: Results, axis: str, against: str, by: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -90,10 +116,13 @@ def exchanged(gaps: Floats) -> float:
     >>> exchanged(np.array([1.0, 1.0, 1.0, 1.0]))
     0.125
     """
-    count, seen = len(gaps), abs(gaps.sum()) * (1 - 1e-12)
+    count = len(gaps)
+    seen = abs(gaps.sum()) - 1e-9 * np.abs(gaps).sum()  # sums that are equal but for rounding count as equal
     if count <= EXACT:
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=count)))
-        return float(np.mean(np.abs(signs @ gaps) >= seen))
+        sums = gaps[:1]  # the other sign of the first comes to the same sums, the other way around
+        for gap in gaps[1:]:
+            sums = np.concatenate([sums + gap, sums - gap])
+        return float(np.mean(np.abs(sums) >= seen))
     draw, reached = generator(0, "exchanged", count), 1  # what was seen is one of the ways
     for _ in range(DRAWN // BLOCK):
         signs = draw.choice([-1.0, 1.0], (BLOCK, count))

@@ -32,6 +32,10 @@ class FolderSource:
         """Return what validation said on the way, by round."""
         return self.folder.scores()
 
+    def machines(self) -> list[str]:
+        """Return on what the run was played; empty if that is not known."""
+        return self.folder.machines()
+
     def records(self) -> list[Record]:
         """Return the record of each round; empty if the run never began."""
         if self.folder.history() is not None:

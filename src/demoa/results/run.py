@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 from demoa.results.folder import Record
 
-METRICS = ("accuracy", "loss", "train_loss", "aggregation_error")
-"""What a run is drawn by. The first two are measured now and then; the others come with every round."""
+MEASURED = ("accuracy", "loss")
+METRICS = (*MEASURED, "train_loss", "aggregation_error", "step_length", "step_age", "byzantine_weight", "clipped")
+"""What a run is drawn by. MEASURED are measured now and then; the others come with every round, if at all."""
 
 DIGITS = 7
 """Significant digits of what is drawn, where it is kept without the records that it comes from."""
@@ -46,6 +47,19 @@ def _short(value: float) -> float | None:
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 
+def deepest_fall(values: Iterable[float]) -> float:
+    """Return how far a series ever is below the largest before it.
+
+    >>> deepest_fall([10, 70, 50, 90, 60, 95])
+    30
+    """
+    best, deepest = -math.inf, 0.0
+    for value in values:
+        best = max(best, value)
+        deepest = max(deepest, best - value)
+    return deepest
+
+
 class RunSource(Protocol):
     """Where what is known of a run comes from."""
 
@@ -59,6 +73,10 @@ class RunSource(Protocol):
 
     def scores(self) -> dict[str, Record]:
         """Return what validation said on the way, by round."""
+        ...
+
+    def machines(self) -> list[str]:
+        """Return on what the run was played; empty if that is not known."""
         ...
 
     def records(self) -> list[Record]:
@@ -108,15 +126,23 @@ class RunResult:
 
     @cached_property
     def figures(self) -> Record:
-        """The final figures, and what the accuracy was in the second half of the run: its mean, and its lowest.
+        """The final figures, and those that the way there has.
 
-        Where a run ends says little about a run that falls and recovers.
+        Where a run ends says little about a run that falls and recovers: of the second half there are means and the
+        lowest accuracy, of the whole run how far the accuracy ever fell.
         """
-        points = self.history.points.get("accuracy", []) if self.final else []
-        late = [value for number, value in points if 2 * number > points[-1][0]]
-        if not late:
-            return self.final
-        return {**self.final, "late_accuracy": sum(late) / len(late), "lowest_late_accuracy": min(late)}
+        late = {}
+        for metric, points in self.history.points.items() if self.final else ():
+            found = [value for number, value in points if 2 * number > points[-1][0]]
+            values = [value for value in found if math.isfinite(value)]
+            if len(values) < len(found) and metric in MEASURED:
+                continue  # it diverged: what it was before says nothing
+            if values:
+                late[f"late_{metric}"] = sum(values) / len(values)
+            if values and metric == "accuracy":
+                late["lowest_late_accuracy"] = min(values)
+                late["deepest_fall"] = deepest_fall([value for _, value in points])
+        return self.final | late
 
     @property
     def records(self) -> list[Record]:

@@ -30,6 +30,8 @@ def read_together(paths: Sequence[Path]) -> Results:
     runs: dict[tuple[str, Key], RunResult] = {}
     for run in (run for each in every for run in each.runs):
         place = (run.id, key_of(run.cell))
+        if place in runs and {run.chosen, runs[place].chosen} == {True, False}:
+            raise _contradiction(place[1])
         if place not in runs or _standing(run) > _standing(runs[place]):
             runs[place] = run
     together = replace(
@@ -54,8 +56,12 @@ def _check_choices(results: Results) -> None:
     """Raise ConfigError if two studies chose different settings for one cell."""
     for key, runs in judged(results).items():
         if len({key_of(run.setting) for run in runs}) > 1:
-            cell = ", ".join(label for _, label in key)
-            raise ConfigError(f"these studies chose different settings for one cell ({cell}); read them one by one")
+            raise _contradiction(key)
+
+
+def _contradiction(cell: Key) -> ConfigError:
+    labels = ", ".join(label for _, label in cell)
+    return ConfigError(f"these studies chose different settings for one cell ({labels}); read them one by one")
 
 
 def narrowed(results: Results, where: Mapping[str, Sequence[str]]) -> Results:

@@ -17,7 +17,13 @@ Key = tuple[tuple[str, str], ...]
 Row = tuple[str, ...]
 
 ACCURACIES = ("test_accuracy", "validation_accuracy", "best_accuracy", "late_accuracy", "lowest_late_accuracy")
-"""Figures of which more is better, and which are read in percent; of all others less is better."""
+"""Figures of which more is better; of all others less is."""
+
+FALLS = ("deepest_fall",)
+"""Differences of accuracies."""
+
+PERCENT = (*ACCURACIES, *FALLS, "late_byzantine_weight", "late_clipped")
+"""Figures that are read in percent."""
 
 WAYS = ("mean", "worst")
 """How the figures of several cells become one: seed by seed."""

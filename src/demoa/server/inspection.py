@@ -52,6 +52,11 @@ class Inspection:
         weights = self._stored(np.full(len(self), 1.0 / len(self)))
         return float(np.sqrt(self._store.squared_distance(weights, self._store.adopt(vector))))
 
+    def length_beside_mean(self, vector: Any) -> float | None:
+        """Return how many times as long as the mean of the rows a vector, (d,), is; None if that mean is 0."""
+        square = self._store.squared_norm(self._store.adopt(self.mean()))
+        return float(np.sqrt(self._store.squared_norm(self._store.adopt(vector)) / square)) if square > 0 else None
+
     def mean_and_deviation(self) -> tuple[Any, Any]:
         """Return mean and unbiased standard deviation of the rows, per coordinate, (d,) each."""
         return self._store.moments(self._chosen, self._scale)

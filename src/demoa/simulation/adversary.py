@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from demoa.attacks import Attack, AttackView
 from demoa.core.seeding import generator
@@ -34,7 +37,9 @@ class Adversary:
     Attributes:
         attack: How they lie.
         byzantine: How many they are.
+        honest: How many others there are.
         start: The parameters before the first round, (d,).
+        first: Gives what an honest client finds in round 1, (d,), by its place among them (see `Attack.target`).
         seed: What the attack draws from.
         sees: Which honest rows the attack is shown: those that the rule sees ("aggregated"), those of this round
             ("sampled"), or one of every honest client, be it old ("all"). If there are none, it is shown all.
@@ -44,10 +49,22 @@ class Adversary:
 
     attack: Attack
     byzantine: int
+    honest: int
     start: Any
+    first: Callable[[int], Any]
     seed: int
     sees: str = SEES[0]
     lies_in: str = LIES_IN[0]
+
+    @cached_property
+    def _target(self) -> int | None:
+        """The client that the attack is about."""
+        place = self.attack.target(self.honest, self.first, self._generator())
+        return None if place is None else self.byzantine + place
+
+    def _generator(self) -> np.random.Generator:
+        # Mimic looks along the same direction in every round, so its stream does not depend on the round.
+        return generator(self.seed, "attack", type(self.attack).__name__)
 
     def liars(self, sampled: Sequence[int]) -> list[int]:
         """Return the Byzantine clients among some."""
@@ -106,7 +123,15 @@ class Adversary:
             start=server.adopt(self.start),
             lr=server.lr,
             aggregate=lambda row: server.preview(dict.fromkeys(liars, row)),
-            # Mimic looks along the same direction in every round, so its stream does not depend on the round.
-            generator=generator(self.seed, "attack", type(self.attack).__name__),
+            generator=self._generator(),
+            target=self._last_known(server, self._target),
         )
         return self.attack.row(view)
+
+    @staticmethod
+    def _last_known(server: Server, client: int | None) -> Any | None:
+        """Return a client's row, (d,); None for nobody, or for one that never took part, whose row is 0."""
+        if client is None:
+            return None
+        row = server.inspect([client])
+        return row.row(0) if row.products().any() else None

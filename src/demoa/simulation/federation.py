@@ -17,6 +17,9 @@ from demoa.server.round import Round, RoundReport
 from demoa.server.server import Server
 from demoa.simulation.adversary import Adversary, is_majority
 
+ROUNDING = 64 * np.finfo(np.float64).eps
+"""A square that is this small a part of those that it is the difference of is rounding."""
+
 
 @dataclass(frozen=True)
 class Played:
@@ -28,6 +31,9 @@ class Played:
         byzantine: How many of them were Byzantine.
         error: How far the step's direction was from the mean of the honest rows that it was to be made of: those of
             all honest clients, or of this round's. None if there was no step, or no honest row.
+        length: How many times as long as that mean the direction was; None in the same cases.
+        byzantine_weight: The Byzantine clients' share of the weights in the step, whether or not they took part; None
+            if there was no step, or no weight of whole rows.
         train_loss: The mean loss of the honest clients that took part, at the parameters that they were sent. None if
             there were none.
     """
@@ -36,12 +42,34 @@ class Played:
     sampled: tuple[int, ...]
     byzantine: int
     error: float | None
+    length: float | None
+    byzantine_weight: float | None
     train_loss: float | None
 
     @property
     def majority(self) -> bool:
         """Whether strictly more Byzantine than honest clients took part."""
         return is_majority(self.byzantine, len(self.sampled))
+
+
+def drawn(sampling: Sampling, n: int, seed: int, number: int) -> list[int]:
+    """Return whom the sampling of a run draws in a round."""
+    return sampling.clients(number, n, generator(seed, "sampling", number))
+
+
+def majority_rounds(sampling: Sampling, n: int, byzantine: int, seed: int, rounds: int) -> list[int]:
+    """Return the rounds of a run in which most of those that are drawn are Byzantine.
+
+    >>> from demoa.sampling import Bernoulli
+    >>> majority_rounds(Bernoulli(p=0.1), n=25, byzantine=5, seed=0, rounds=20)
+    [3, 9, 19]
+    """
+    found = []
+    for number in range(1, rounds + 1):
+        sampled = drawn(sampling, n, seed, number)
+        if is_majority(sum(client < byzantine for client in sampled), len(sampled)):
+            found.append(number)
+    return found
 
 
 @dataclass(frozen=True)
@@ -65,7 +93,7 @@ class Federation:
     def play(self) -> Played:
         """Play the next round: ask, train, lie, aggregate."""
         number, n = self.server.round + 1, len(self.server.clients)
-        sampled = self.sampling.clients(number, n, generator(self.sampling_seed, "sampling", number))
+        sampled = drawn(self.sampling, n, self.sampling_seed, number)
         if number == 1 and self.server.algorithm.full_first_round:
             sampled = list(range(n))
             task = self.server.begin_round()
@@ -82,8 +110,16 @@ class Federation:
         for client, lie in self.adversary.lies(self.server, task, sampled, self._train):
             self._submit(client, lie, number)
         report = self.server.end_round()
-        train_loss = float(np.mean(losses)) if losses else None
-        return Played(report, tuple(sampled), len(liars), self._error(report, sampled), train_loss)
+        error, length = self._beside_honest(report, sampled)
+        return Played(
+            report=report,
+            sampled=tuple(sampled),
+            byzantine=len(liars),
+            error=error,
+            length=length,
+            byzantine_weight=self._byzantine_weight(report),
+            train_loss=float(np.mean(losses)) if losses else None,
+        )
 
     def _submit(self, client: int, vector: Any, number: int) -> None:
         """Send a vector; one that the gate finds infinite or too long counts as none, honest or not."""
@@ -93,15 +129,25 @@ class Federation:
             if refusal.reason not in ("not_finite", "norm"):
                 raise
 
-    def _error(self, report: RoundReport, sampled: list[int]) -> float | None:
+    def _beside_honest(self, report: RoundReport, sampled: list[int]) -> tuple[float | None, float | None]:
+        """Return how far a step's direction is from the honest mean, and how many times as long."""
         honest = self.adversary.honest_aggregated(self.server, sampled)
         if report.direction is None or not honest:
-            return None
+            return None, None
         rows = self.server.inspect(honest)
-        if report.alignment is None:
-            return rows.distance_from_mean(report.direction)
-        square = report.alignment.square - 2 * report.alignment.products[honest].mean() + rows.products().mean()
-        return float(np.sqrt(max(0.0, square)))
+        products = rows.products()
+        rounding, mean_square = ROUNDING * products.diagonal().max(), products.mean()
+        if report.alignment is None or mean_square <= rounding:  # rows that cancel have no mean that a table tells
+            return rows.distance_from_mean(report.direction), rows.length_beside_mean(report.direction)
+        square = report.alignment.square
+        gap = square - 2 * report.alignment.products[honest].mean() + mean_square
+        # What is left of equal vectors is rounding, and not the same on every processor.
+        return float(np.sqrt(gap)) if gap > rounding else 0.0, float(np.sqrt(square / mean_square))
+
+    def _byzantine_weight(self, report: RoundReport) -> float | None:
+        if report.weights is None or not report.weights.any():
+            return None
+        return float(report.weights[: self.adversary.byzantine].sum() / report.weights.sum())
 
     def _train(self, client: int, task: Round, flip_labels: bool) -> torch.Tensor:
         """Return what a client finds in a round, on labels that may be turned around."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,14 @@ class Outcome:
         run: The run, as the study has it.
         final: The final figures that came out; None if it failed.
         differs: What is not the same, to the last digit that the study holds.
+        machines: On what it was played now.
         error: Why it failed.
     """
 
     run: RunResult
     final: dict[str, Any] | None
     differs: tuple[str, ...]
+    machines: list[str] = field(default_factory=list)
     error: str | None = None
 
 
@@ -70,9 +72,11 @@ def check_same(runs: list[RunResult]) -> None:
 def _outcome(run: RunResult, folder: RunFolder, error: str | None) -> Outcome:
     final = folder.final()
     if final is None:
-        return Outcome(run, None, (), error or "it was stopped")
+        return Outcome(run, None, (), error=error or "it was stopped")
     differs = [name for name in {**run.final, **final} if run.final.get(name) != final.get(name)]
     now, before = FolderSource(folder).history().plain(), run.history.plain()
-    if now != before:
+    # A study that was played by an older version may lack what is measured now.
+    same = all(now["points"].get(metric) == points for metric, points in before["points"].items())
+    if not same or now["majority"] != before["majority"]:
         differs.append("curves")
-    return Outcome(run, final, tuple(differs))
+    return Outcome(run, final, tuple(differs), folder.machines())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -165,10 +166,24 @@ def _check_keys(path: Path, spec: Mapping[str, Any], given: list[str], axes: tup
             for key in choice.settings:
                 if key in compared:
                     raise ConfigError(f"{path}: {key} is compared in axes, so it cannot be tuned as well")
+    for left, right in itertools.combinations(axes, 2):
+        for one, two in itertools.product(_keys(left), _keys(right)):
+            if _overlap(one, two):
+                raise ConfigError(f"{path}: the axes {left.name} and {right.name} both set {max(one, two, key=len)}")
     for key in given:
         for other, axis in varied.items():
-            if key == other or key.startswith(f"{other}.") or other.startswith(f"{key}."):
+            if _overlap(key, other):
                 raise ConfigError(f"--set {key} would be overridden by the axis {axis.name} of {path}")
+
+
+def _keys(axis: Axis) -> list[str]:
+    """Return all keys of the spec that an axis sets."""
+    return sorted({key for choice in axis.choices for key in choice.settings})
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Say whether two keys of the spec are the same, or one is a part of the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def _seeds(value: Any, path: Path) -> tuple[int, ...]:

@@ -83,15 +83,21 @@ def stage(tune: Tune, cell: Cell, look: Callable[[PlannedRun], Seen]) -> Stage:
         ]
         if pending:
             dropped = tuple(setting for setting in cell.settings if setting not in alive)
-            return Stage(tuple(pending), dropped, None, _later(stops[place:], len(cell.runs) // len(cell.settings)))
+            return Stage(tuple(pending), dropped, None, _later(stops[place:], cell, seen))
         order = sorted(alive, key=lambda setting: _merit(setting, seen, stop.rounds), reverse=True)
         alive = [setting for setting in alive if setting in order[: stop.keep]]
     dropped = tuple(setting for setting in cell.settings if setting not in alive)
     return Stage((), dropped, alive[0], 0)
 
 
-def _later(stops: tuple[Rung, ...], seeds: int) -> int:
-    return sum(here.keep * seeds * (there.rounds - here.rounds) for here, there in pairwise(stops))
+def _later(stops: tuple[Rung, ...], cell: Cell, seen: dict[str, Seen]) -> int:
+    """Return how many rounds come after the first of some stops; what runs have played already does not come again."""
+    seeds = len(cell.runs) // len(cell.settings)
+    total = 0
+    for here, there in pairwise(stops):
+        played = sum(there.rounds in seen[run.id].scores for run in cell.runs)
+        total += max(0, here.keep * seeds - played) * (there.rounds - here.rounds)
+    return total
 
 
 def _merit(setting: Setting, seen: dict[str, Seen], rounds: int) -> tuple[bool, float, float]:

@@ -67,7 +67,8 @@ function traces(shown, panel, view) {
 }
 
 function layout(view) {
-  const accuracy = view.metric === "accuracy";
+  const { logarithmic } = data.metrics.find(({ key }) => key === view.metric);
+  const range = view.metric === "accuracy" ? { range: [0, 101] } : { rangemode: "tozero" };
   const axis = { gridcolor: "#eceef1", zeroline: false, tickfont: { size: 10 }, fixedrange: touch };
   return {
     margin: { l: 40, r: 8, t: 6, b: 32 },
@@ -77,7 +78,7 @@ function layout(view) {
     dragmode: touch ? false : "zoom",
     font: { family: "system-ui, sans-serif", color: "#1c2128" },
     xaxis: { ...axis, showgrid: false, ticklabelstandoff: 3, title: { text: "round", font: { size: 11 }, standoff: 4 }, rangemode: "tozero" },
-    yaxis: { ...axis, ...(accuracy ? { range: [0, 101] } : { type: "log", exponentformat: "power" }) },
+    yaxis: { ...axis, ...(logarithmic ? { type: "log", exponentformat: "power" } : range) },
     yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
   };
 }
@@ -321,7 +322,7 @@ function header() {
   const holes = data.figures.flatMap((shown) => shown.panels).flatMap((panel) => panel.lines).filter((line) => line.holes.length).length;
   document.getElementById("header").append(element("h1", {}, data.title), ...[
     data.note ? element("p", {}, data.note) : null,
-    element("p", { class: "soft" }, `${parts.join(", ")}; seed${data.seeds.length > 1 ? "s" : ""} ${data.seeds.join(", ")}; demoa ${data.version}, ${data.made}`),
+    element("p", { class: "soft" }, `${parts.join(", ")}; seed${data.seeds.length > 1 ? "s" : ""} ${data.seeds.join(", ")}; demoa ${data.version}`),
     data.scaled.length ? element("p", { class: "banner" }, `Smaller than the study asks for: ${data.scaled.join("; ")}.`) : null,
     holes ? element("p", { class: "banner wrong" }, `${holes} curve${holes > 1 ? "s have" : " has"} no mean, as runs are missing; their seeds are dotted.`) : null,
   ].filter(Boolean));
