@@ -135,7 +135,7 @@ class Federation:
         if report.direction is None or not honest:
             return None, None
         rows = self.server.inspect(honest)
-        products = rows.products()
+        products = rows.products()  # also where no rule asks: a mean of rows of which none is new then finds the table
         rounding, mean_square = ROUNDING * products.diagonal().max(), products.mean()
         if report.alignment is None or mean_square <= rounding:  # rows that cancel have no mean that a table tells
             return rows.distance_from_mean(report.direction), rows.length_beside_mean(report.direction)
