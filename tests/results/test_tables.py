@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from demoa import results
 from demoa.cli.main import app, main
-from demoa.cli.table import markdown_tables
+from demoa.cli.table import markdown_differences, markdown_tables
 from demoa.core.errors import ConfigError
 from demoa.results import pairs, selection, tables
 from demoa.results.archive import KeptSource
@@ -158,6 +158,23 @@ def test_differences_in_groups_are_those_of_their_runs_and_corrected_together(st
         assert (same.mean, same.pairs, same.p) == (each.mean, each.pairs, each.p)
         assert each.corrected >= each.p
     assert all(each.mean == 0 and each.p == 1 for each in found[3:])
+
+
+def test_a_label_without_any_pair_is_said_to_be_missing(study):
+    """It must not vanish, nor make the p of the others larger."""
+    read = altered(
+        study, lambda run: {} if run.cell["algorithm.name"] == "fedcm" else {"test_accuracy": 0.5 + 0.1 * hash_of(run)}
+    )
+    found = {each.label: each for each in pairs.differences(read, "algorithm.name", "demoa", METRIC)}
+    assert list(found) == ["fedavg", "fedcm", "marina_pp"]
+    lost = found.pop("fedcm")
+    assert (lost.pairs, lost.missing) == (0, 12)
+    assert np.isnan([lost.mean, lost.p, lost.corrected]).all()
+    assert [each.corrected for each in found.values()] == pairs.holm([each.p for each in found.values()])
+    printed = markdown_differences(read, "algorithm.name", "demoa", [], METRIC)
+    assert "| ? (0 pairs, 12 missing) |" in printed
+    assert ", 12 pairs)" in printed
+    assert "correction for the 2 differences" in printed
 
 
 def test_many_seeds_are_exchanged_as_a_whole(tmp_path):

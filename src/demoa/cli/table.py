@@ -45,7 +45,8 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
         cells = [_gap(by_place.get((group, label)), factor, len(pairs) > 1) for label in labels]
         lines.append(_line([", ".join(map(name_of, group)) or "all", *cells]))
     count = f"over {pairs[0]} pairs of single runs each" if len(pairs) == 1 else "over pairs of single runs"
-    holm = f" after Holm's correction for the {len(found)} differences of the table" if len(found) > 1 else ""
+    tested = sum(each.pairs > 0 for each in found)
+    holm = f" after Holm's correction for the {tested} differences of the table" if tested > 1 else ""
     tuned = " and in what was tuned for it" if results.tuned else " alone"
     caption = (
         f"Difference from {named(columns, against)} {count} with the same seed, that differ in {name_of(columns)}"
@@ -104,6 +105,8 @@ def _cell(cell: Cell | None, factor: float, seeds: int, most: int) -> str:
 def _gap(found: Difference | None, factor: float, with_pairs: bool) -> str:
     if found is None:
         return "-"
+    if not found.pairs:
+        return f"? (0 pairs, {found.missing} missing)"
     mark = "**" if found.corrected < CALLED else ""
     pairs = f", {found.pairs} pairs" if with_pairs else ""
     lost = f", {found.missing} missing" if found.missing else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -36,11 +37,11 @@ class Difference:
     Attributes:
         group: Which runs were looked at: labels of some axes.
         label: The label that is compared.
-        mean: How much more it has, on average.
+        mean: How much more it has, on average; not a number if there is no pair, as p is.
         pairs: How many pairs there are.
         missing: How many more there should be.
         p: How often a mean difference as large would come about if in each pair it were chance which run is which.
-        corrected: The same with Holm's correction for all differences that were asked for together.
+        corrected: The same with Holm's correction for all differences that were asked for together and have a pair.
     """
 
     group: dict[str, str]
@@ -78,19 +79,20 @@ def differences(results: Results, axis: str, against: str, metric: str, by: Sequ
             gaps = [(seed, mine[seed] - theirs[seed]) for seed in sorted(mine.keys() & theirs.keys())]
             pairs.setdefault(place, []).extend(gaps)
             wanted[place] = wanted.get(place, 0) + len(results.seeds)
-    places = [place for place in _places(results, axis, against, by) if pairs.get(place)]
-    chances = [exchanged(_units(pairs[place], len(results.seeds))) for place in places]
+    places = [place for place in _places(results, axis, against, by) if place in wanted]
+    chances = {place: exchanged(_units(pairs[place], len(results.seeds))) for place in places if pairs[place]}
+    corrected = dict(zip(chances, holm(list(chances.values())), strict=True))
     return [
         Difference(
             group=dict(zip(by, place[0], strict=True)),
             label=place[1],
-            mean=float(np.mean([gap for _, gap in pairs[place]])),
+            mean=float(np.mean([gap for _, gap in pairs[place]])) if pairs[place] else math.nan,
             pairs=len(pairs[place]),
             missing=wanted[place] - len(pairs[place]),
-            p=p,
-            corrected=corrected,
+            p=chances.get(place, math.nan),
+            corrected=corrected.get(place, math.nan),
         )
-        for place, p, corrected in zip(places, chances, holm(chances), strict=True)
+        for place in places
     ]
 
 
