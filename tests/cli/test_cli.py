@@ -80,6 +80,26 @@ def test_majority():
     assert "12.7689" in found.stdout
 
 
+def test_majority_prints_the_same_in_every_terminal():
+    """Pages of the documentation hold it."""
+    words = ("majority", "--p", 0.1, "--rounds", 30, "--seeds", 3)
+    narrow = {**os.environ, "COLUMNS": "30", "FORCE_COLOR": "1"}
+    found = [demoa(*words, env=env).stdout for env in (None, narrow)]
+    assert found[0] == found[1]
+    assert found[0].splitlines()[0].endswith("at least once: 90.1426%;")
+    assert len(found[0].splitlines()) == 3
+
+
+def test_majority_says_for_whom_round_1_counts(capsys):
+    note = "it counts for FedAvg and FedCM alone"
+    for seeds, expected in ((6, False), (7, True)):  # of the seeds up to 6, the last alone draws one in round 1
+        with pytest.raises(SystemExit):
+            main(["majority", "--p", "0.1", "--rounds", "3", "--seeds", str(seeds)])
+        printed = capsys.readouterr().out
+        assert (note in printed) is expected
+        assert ("seed 6 in 1" in printed) is expected
+
+
 def test_majority_names_the_rounds_that_runs_have(tmp_path):
     """As a run of one of these seeds records them."""
     found = demoa("majority", "--n", 10, "--f", 2, "--p", 0.1, "--rounds", 60, "--seeds", 3)

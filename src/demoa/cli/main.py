@@ -152,15 +152,20 @@ def majority(
     require(seeds >= 0, "--seeds", seeds, "at least 0")
     single = majority_probability(n, f, p)
     over_run = majority_probability_in_run(n, f, p, rounds)
-    console.print(f"In a round: {single:.6%}. In {rounds} rounds, at least once: {over_run:.4%};")
-    console.print(f"expected number of such rounds: {single * rounds:.2f}.")
+    # Plain: pages hold this text, whatever the terminal of whoever makes them is like.
+    print(f"In a round: {single:.6%}. In {rounds} rounds, at least once: {over_run:.4%};")
+    print(f"expected number of such rounds: {single * rounds:.2f}.")
     if seeds > 0:
         from demoa.sampling import Bernoulli
         from demoa.simulation.federation import majority_rounds
 
         found = {seed: majority_rounds(Bernoulli(p=p), n, f, seed, rounds) for seed in range(seeds)}
         said = [f"seed {seed} in {', '.join(map(str, these))}" for seed, these in found.items() if these]
-        console.print(f"Of {seeds} seeds, {len(said)} draw one: {'; '.join(said) or 'none'}.", soft_wrap=True)
+        print(f"Of {seeds} seeds, {len(said)} draw one: {'; '.join(said) or 'none'}.")
+        if any(1 in these for these in found.values()):
+            print(
+                "DeMoA and MARINA-PP, like hold and MIFA, ask everyone in round 1: it counts for FedAvg and FedCM alone."
+            )
 
 
 @data_app.command("list")
