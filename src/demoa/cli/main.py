@@ -163,9 +163,7 @@ def majority(
         said = [f"seed {seed} in {', '.join(map(str, these))}" for seed, these in found.items() if these]
         print(f"Of {seeds} seeds, {len(said)} draw one: {'; '.join(said) or 'none'}.")
         if any(1 in these for these in found.values()):
-            print(
-                "DeMoA and MARINA-PP, like hold and MIFA, ask everyone in round 1: it counts for FedAvg and FedCM alone."
-            )
+            print("DeMoA, MARINA-PP, hold and MIFA ask everyone in round 1: it counts for FedAvg and FedCM alone.")
 
 
 @data_app.command("list")
