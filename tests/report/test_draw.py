@@ -150,12 +150,27 @@ def test_panels_of_a_row_show_all_of_each():
 
 
 def test_numbers_say_what_they_are_of():
-    figure = Figure({}, ["3"], ["0.1"], ["0.5"], (Panel("3", "0.1", (line_of([1.0, 0.5]),)),))
-    canvas = draw(figure, Layout("clients.n", "sampling.p", "algorithm.alpha", ("loss",)))
-    (axis,) = canvas.get_axes()
+    panels = tuple(Panel(row, "0.1", (line_of([1.0, 0.5]),)) for row in ("3", "4"))
+    layout = Layout("clients.n", "sampling.p", "algorithm.alpha", ("loss",))
+    canvas = draw(Figure({}, ["3", "4"], ["0.1"], ["0.5"], panels), layout)
+    axis, other = canvas.get_axes()
     assert axis.get_title() == "p = 0.1"
     assert axis.get_ylabel().startswith("clients.n = 3")
+    assert other.get_ylabel().startswith("clients.n = 4")
     assert canvas.legends[0].get_texts()[0].get_text() == "algorithm.alpha = 0.5"
+    (alone,) = draw(Figure({}, ["3"], ["0.1"], ["0.5"], panels[:1]), layout).get_axes()
+    assert alone.get_ylabel() == "test loss"  # the only row is not told from others
+
+
+def test_a_log_scale_of_few_decades_is_written_out():
+    def ticks(values):
+        panel = Panel("", "", (line_of(values),))
+        canvas = draw(Figure({}, [""], [""], ["0.5"], (panel,)), Layout(None, None, "algorithm.alpha", ("loss",)))
+        canvas.draw_without_rendering()
+        return [text.get_text() for text in canvas.get_axes()[0].get_yticklabels()]
+
+    assert {"0.2", "0.5", "1"} <= set(ticks([1.2, 0.15]))
+    assert any("10^" in text for text in ticks([1.2, 1e-9]))
 
 
 def test_a_map_of_differences_pairs_seeds(study):

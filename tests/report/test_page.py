@@ -54,12 +54,10 @@ def opened(browser):
     assert said == []
 
 
-def processor_seconds(page):
-    """How long one core was at work on a page: what a clock says beside other tests is about the tests."""
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable")
-    found = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
-    return found["ThreadTime"]
+def processor_seconds(browser):
+    """How long cores were at work on pages so far: what a clock says beside other tests is about the tests."""
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return sum(each["cpuTime"] for each in processes if each["type"] == "renderer")
 
 
 def visible_curves(page):
@@ -177,7 +175,7 @@ def test_nothing_is_wider_than_the_window(report, opened, width):
 
 
 @needs_browser
-def test_a_thousand_runs_open_in_five_seconds(tmp_path, opened):
+def test_a_thousand_runs_open_in_five_seconds(tmp_path, browser, opened):
     attacks = ("alie", "bit_flip", "ipm", "label_flip", "mimic")
     path = made_up(
         tmp_path / "study", rules=("cclip", "cm", "krum", "rfa", "mda"), attacks=attacks, seeds=(0, 1, 2, 3, 4)
@@ -187,10 +185,11 @@ def test_a_thousand_runs_open_in_five_seconds(tmp_path, opened):
     assert report.stat().st_size < 30e6
     seconds = []
     for _ in range(3):  # the best of several, as other tests are at work beside it
+        before = processor_seconds(browser)
         page = opened(report)
         page.wait_for_function("document.querySelectorAll('table.runs tbody tr').length === 1000")
-        seconds.append(processor_seconds(page))
-    assert 0 < min(seconds) < 5, seconds
+        seconds.append(processor_seconds(browser) - before)
+    assert 0.1 < min(seconds) < 5, seconds
 
 
 def test_runs_that_lie_side_by_side_make_a_report_as_well(tmp_path):

@@ -12,7 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from demoa.core.errors import ConfigError, StoreError
 from demoa.report.gather import Figure, Layout, Panel, band, figures_of, layout_of, missing, with_roles
@@ -33,12 +33,14 @@ DPI = 200
 SCREEN_DPI = 120
 """For pictures that stand in a page beside others."""
 PANEL_INCHES = (1.9, 1.7)
-LEGEND_INCHES = 1.6
-"""How wide an entry of the legend is."""
+LEGEND_INCHES = (0.75, 0.07)
+"""How wide an entry of the legend is: its mark and the room around it, and a letter."""
 LABEL_LETTERS = 28
 """How long a line of the label of an axis is."""
 ROUNDING = 1e-14
 """Losses that are this part of the largest are rounding."""
+PLAIN_DECADES = 1e3
+"""Up to this much between the ends of a log scale, its numbers are written out."""
 NOTE_LETTERS = 90
 """How much of an error stands in a panel; all of it is in the page."""
 NOTE_LINE_LETTERS = 44
@@ -122,8 +124,10 @@ def _drawn(figure: Figure, layout: Layout) -> Canvas:
             if line == len(rows) - 1:
                 axis.set_xlabel("round")
             if not any((row, before) in by_place for before in figure.columns[:place]):
-                axis.set_ylabel(label_of_row(layout.rows, row, name_of(metric)))
-        if not is_logarithmic(metric):  # once all curves are there: panels of a row share their scale
+                axis.set_ylabel(label_of_row(layout.rows, row if len(figure.rows) > 1 else "", name_of(metric)))
+        if is_logarithmic(metric):
+            _plain_ticks(axes[line, 0])
+        else:  # once all curves are there: panels of a row share their scale
             axes[line, 0].set_ylim(0, 101 if metric == "accuracy" else None)
     marks = []
     if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
@@ -131,6 +135,15 @@ def _drawn(figure: Figure, layout: Layout) -> Canvas:
     seeds = max(len(line.runs) for panel in figure.panels for line in panel.lines)
     legend(canvas, layout.curves, figure.curves, marks, seeds)
     return canvas
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Write 0.2 in place of 2 x 10^-1 on a log scale where a few such numbers say it all."""
+    low, high = axis.get_ylim()
+    if high < PLAIN_DECADES * low:
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _floor(figure: Figure, row: str, metric: str) -> float:
@@ -164,7 +177,8 @@ def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str], f
     axis.vlines(ticks, 0, 0.035, color=MARK, lw=0.6, transform=axis.get_xaxis_transform())
     if is_logarithmic(metric):
         axis.set_yscale("log")
-    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axis.set_xlim(left=0)
+    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
     axis.grid(axis="y", lw=0.3)
     axis.tick_params(length=2, width=0.6)
     if said:
@@ -187,12 +201,26 @@ def legend(canvas: Canvas, axis: str | None, curves: list[str], marks: list[Line
         Line2D([], [], color=colours[curve], ls=dashes[curve], lw=1.6, label=named(axis, curve)) for curve in curves
     ]
     handles += marks
-    room = max(1, int(canvas.get_figwidth() / LEGEND_INCHES))
     canvas.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=min(len(handles), room),
+        ncols=_columns([str(handle.get_label()) for handle in handles], canvas.get_figwidth()),
         frameon=False,
         title=f"mean and standard deviation over {seeds} seeds" if seeds > 1 else "one seed",
         title_fontsize=7,
     )
+
+
+def _columns(labels: Sequence[str], inches: float) -> int:
+    """Return in how many columns the entries of a legend fit; they go down before they go across.
+
+    >>> labels = ["FedAvg", "FedCM", "Byz-VR-MARINA-PP", "DeMoA"]
+    >>> _columns(labels, inches=6), _columns(labels, inches=4), _columns(labels, inches=1)
+    (4, 2, 1)
+    """
+    mark, letter = LEGEND_INCHES
+    for lines in range(1, len(labels)):
+        columns = [labels[start : start + lines] for start in range(0, len(labels), lines)]
+        if sum(mark + letter * max(map(len, column)) for column in columns) <= inches:
+            return len(columns)
+    return 1
