@@ -193,6 +193,8 @@ def test_a_field_says_what_is_missing_and_whether_seeds_agree():
     assert not Gap((0.1, -0.2), 2).agree
     assert not Gap((0.0, 0.0), 2).agree
     assert not Gap((0.1,), 1).agree
+    assert Gap((0.1, 0.2, 0.3), 3).spread == pytest.approx(0.1)
+    assert Gap((0.1,), 1).spread is None
 
 
 @pytest.mark.parametrize(("metric", "colour"), [("test_accuracy", THEIRS), ("test_loss", MINE)])
@@ -207,6 +209,16 @@ def test_colours_of_a_map_say_what_is_better_and_its_bar_has_the_sign_of_its_num
     assert to_hex(image.cmap(image.norm(image.get_array()[0, 0]))) == colour.lower()
     assert float(last.texts[0].get_text()) == pytest.approx(image.get_array()[0, 0])
     assert image.get_array()[0, 0] > 0
+
+
+def test_a_field_has_mean_and_spread_over_seeds(tmp_path):
+    read = altered(
+        made_up(tmp_path / "study", rounds=10),
+        lambda run: {"test_accuracy": 0.01 * run.seed * (run.cell["algorithm.name"] == "fedcm")},
+    )
+    panel = map_of(read, "algorithm.name", "demoa", ["split"], "attack.name", "test_accuracy").get_axes()[1]
+    assert panel.get_title() == "FedCM"
+    assert [text.get_text() for text in panel.texts][:2] == ["+1.0", "± 1.0"]
 
 
 def test_a_map_of_differences_is_drawn(study, tmp_path):

@@ -19,7 +19,7 @@ from demoa.report.style import is_logarithmic, name_of, named
 from demoa.results.run import Results
 from demoa.results.tables import ACCURACIES, FALLS, PERCENT, FinalTable, Row, final_tables, usual_metric
 
-FIELD_INCHES = (0.62, 0.3)
+FIELD_INCHES = (0.62, 0.36)
 LEAST_INCHES = 2.2
 """How wide a panel is at least: its title needs that."""
 MARGIN_INCHES = (1.9, 1.5)
@@ -49,6 +49,11 @@ class Gap:
         return float(np.mean(self.values)) if self.values else float("nan")
 
     @property
+    def spread(self) -> float | None:
+        """The standard deviation over seeds; None if there are not several."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
+
+    @property
     def agree(self) -> bool:
         """Whether all of several seeds are on one side."""
         return len(self.values) > 1 and set(np.sign(self.values)) in ({1.0}, {-1.0})
@@ -57,8 +62,13 @@ class Gap:
         """Return it as it stands in a field, with how many seeds there are if some are missing."""
         if not self.values:
             return "?"
-        value = f"{round(factor * self.mean, 1) + 0.0:+.1f}" if factor > 1 else f"{self.mean:+.2g}"
+        value = _number(factor * self.mean, factor, "+")
         return value if len(self.values) == self.seeds else f"{value} ({len(self.values)}/{self.seeds})"
+
+
+def _number(value: float, factor: float, sign: str = "") -> str:
+    """Return a number in words: points with one digit behind the point, others with two in all."""
+    return f"{round(value, 1) + 0.0:{sign}.1f}" if factor > 1 else f"{value:{sign}.2g}"
 
 
 Gaps = dict[tuple[Row, str], Gap]
@@ -143,15 +153,7 @@ def _drawn(
         for (row, column), gap in cells.items():
             place = mine.rows.index(row), mine.columns.index(column)
             field[place] = factor * gap.mean
-            axis.text(
-                *reversed(place),
-                gap.said(factor),
-                ha="center",
-                va="center",
-                fontsize=7 if len(gap.values) == seeds else 5,
-                fontweight="bold" if gap.agree else "normal",
-                color="white" if abs(field[place]) > DARK * most else "black",
-            )
+            _write(axis, place, gap, factor, seeds, "white" if abs(field[place]) > DARK * most else "black")
         colours = COLOURS.reversed() if _less_is_better(metric) else COLOURS
         shown = axis.imshow(field, cmap=colours, vmin=-most, vmax=most, aspect="auto")
         axis.set_title(named(curves, label), fontsize=9)
@@ -170,6 +172,19 @@ def _drawn(
     return canvas
 
 
+def _write(axis: Any, place: tuple[int, int], gap: Gap, factor: float, seeds: int, colour: str) -> None:
+    """Write into a field of a map: the mean, and below it, smaller, the spread over seeds."""
+    line, column = place
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
+    size = 7 if len(gap.values) == seeds else 5
+    weight = "bold" if gap.agree else "normal"
+    if gap.spread is None:
+        axis.text(column, line, gap.said(factor), fontsize=size, fontweight=weight, **centred)
+        return
+    axis.text(column, line - 0.12, gap.said(factor), fontsize=size, fontweight=weight, **centred)
+    axis.text(column, line + 0.25, f"± {_number(factor * gap.spread, factor)}", fontsize=5, **centred)
+
+
 def _less_is_better(metric: str) -> bool:
     return is_logarithmic(metric) or metric in FALLS
 
@@ -179,6 +194,6 @@ def _caption(metric: str, against: str, seeds: int) -> str:
     unit = ", points" if metric in PERCENT else ""
     judged = metric in ACCURACIES or _less_is_better(metric)
     sides = ("is better", "is worse") if judged else ("has more", "has less")
-    spread = f"mean over {seeds} seeds, bold: all agree" if seeds > 1 else "one seed"
+    spread = f"mean ± standard deviation over {seeds} seeds, bold: all agree" if seeds > 1 else "one seed"
     colours = f"blue where {against} {sides[0]}, orange where it {sides[1]}"
     return f"{name_of(metric)}{unit}: difference from {against}; {colours}; {spread}"
