@@ -157,7 +157,7 @@ def test_numbers_say_what_they_are_of():
     assert axis.get_title() == "p = 0.1"
     assert axis.get_ylabel().startswith("clients.n = 3")
     assert other.get_ylabel().startswith("clients.n = 4")
-    assert canvas.legends[0].get_texts()[0].get_text() == "algorithm.alpha = 0.5"
+    assert canvas.legends[0].get_texts()[0].get_text() == "alpha = 0.5"
     (alone,) = draw(Figure({}, ["3"], ["0.1"], ["0.5"], panels[:1]), layout).get_axes()
     assert alone.get_ylabel() == "test loss"  # the only row is not told from others
 

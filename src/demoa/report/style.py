@@ -9,6 +9,8 @@ NAMES = {
     "aggregation.rule": "rule",
     "aggregation.rule.name": "rule",
     "algorithm": "algorithm",
+    "algorithm.alpha": "alpha",
+    "algorithm.clip": "clipped to",
     "algorithm.name": "algorithm",
     "algorithm.radius": "λ",
     "alie": "ALIE",
