@@ -50,7 +50,7 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     tuned = " and in what was tuned for it" if results.tuned else " alone"
     caption = (
         f"Difference from {named(columns, against)} {count} with the same seed, that differ in {name_of(columns)}"
-        f"{tuned}; p by exchange of signs {units}; bold where p is below {CALLED}{holm}."
+        f"{tuned}; p-values by exchange of signs {units}; bold where they are below {CALLED}{holm}."
     )
     return "\n".join(lines) + f"\n\n{caption}"
 
