@@ -555,6 +555,7 @@ def test_a_ray_of_ones_own_comes_to_the_same(spec, straight, tmp_path):
 
 OTHERS = {
     "baseline-lr": 24,
+    "baseline-radius": 18,
     "stores": 75,
     "stores-rules": 90,
     "designs": 216,
