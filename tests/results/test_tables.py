@@ -230,6 +230,17 @@ def test_studies_that_contradict_each_other_are_not_read_as_one(tmp_path, monkey
             read_together(["one", name])
 
 
+def test_labels_that_were_left_out_of_the_study_are_gone(study):
+    """A hole is a run that should be there; a cell that no run should have is none."""
+    read = results.read_results(study)
+    partial = replace(
+        read, runs=tuple(run for run in read.runs if (run.cell["split"], run.cell["attack.name"]) != ("IID", "alie"))
+    )
+    assert partial.axes["attack.name"] == ["alie", "bit_flip"]
+    assert narrowed(partial, {"split": ["IID"]}).axes["attack.name"] == ["bit_flip"]
+    assert narrowed(partial, {"split": ["non-IID"]}).axes["attack.name"] == ["alie", "bit_flip"]
+
+
 def test_a_label_may_have_a_comma(study):
     read = results.read_results(study)
     named = replace(

@@ -65,7 +65,10 @@ def _contradiction(cell: Key) -> ConfigError:
 
 
 def narrowed(results: Results, where: Mapping[str, Sequence[str]]) -> Results:
-    """Return the runs whose labels are among those given, by axis: each text is a label, or several with commas."""
+    """Return the runs whose labels are among those given, by axis: each text is a label, or several with commas.
+
+    Labels that none of these runs should have, as their cells were left out of the study, are gone from the axes.
+    """
     if not where:
         return results
     chosen = {axis: _labels(results, axis, texts) for axis, texts in where.items()}
@@ -73,9 +76,8 @@ def narrowed(results: Results, where: Mapping[str, Sequence[str]]) -> Results:
     if not kept:
         said = "; ".join(f"{axis}: {', '.join(labels)}" for axis, labels in chosen.items())
         raise ConfigError(f"no run has all of these labels: {said}")
-    axes = {
-        axis: [label for label in labels if label in chosen.get(axis, labels)] for axis, labels in results.axes.items()
-    }
+    left = {axis: {run.cell[axis] for run in kept} for axis in results.axes}
+    axes = {axis: [label for label in labels if label in left[axis]] for axis, labels in results.axes.items()}
     return replace(results, axes=axes, runs=kept)
 
 
