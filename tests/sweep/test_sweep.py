@@ -572,8 +572,8 @@ OTHERS = {
     "honest": 108,
     "majority": 72,
     "majority-p05": 24,
-    "short-cifar10-baseline": 8,
-    "short-cifar10-cclip": 16,
+    "short-cifar10-baseline": 16,
+    "short-cifar10-cclip": 32,
     "short-mnist-baseline": 36,
 }
 
