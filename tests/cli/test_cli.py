@@ -182,6 +182,11 @@ WRONG = [
     (["--set", "task.dataset={name='quadratics', seed=1.5}"], "quadratics: seed must be a whole number"),
     ([*REGRESSION, "--set", "task.partition=dirichlet"], "dirichlet deals out labels"),
     ([*QUADRATIC, "--set", "attack.name=label_flip"], "attack label_flip flips labels, and quadratics has none"),
+    (
+        ["--set", "run.precision=float16"],
+        "unknown run.precision 'float16'; did you mean 'bfloat16'? Allowed: bfloat16, float32",
+    ),
+    (["--set", "clients.adversary_lies_in=some"], "unknown clients.adversary_lies_in 'some'"),
     (["--threads", "0"], "threads must be a whole number, at least 1"),
 ]
 

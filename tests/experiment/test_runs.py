@@ -16,7 +16,7 @@ from demoa.aggregation.stores.device import DeviceStore
 from demoa.attacks import ATTACKS
 from demoa.core.machine import machine
 from demoa.core.seeding import generator
-from demoa.experiment.build import make_experiment
+from demoa.experiment.build import make_experiment, resolve
 from demoa.experiment.load import read_spec, spec_from
 from demoa.experiment.run import resume_run, start_run
 from demoa.results import RunFolder
@@ -64,9 +64,33 @@ def test_a_run_says_on_which_machines_it_was_played(tmp_path, monkeypatch):
         play(tmp_path / "run", until=5)
     folder = RunFolder(tmp_path / "run")
     assert folder.machines() == [here]
-    monkeypatch.setattr("demoa.experiment.run.machine", lambda device: f"an abacus for {device}")
+    monkeypatch.setattr("demoa.experiment.run.machine", lambda device, precision: f"an abacus for {device}")
     resume_run(make_experiment(spec_from(folder.spec()[1])), folder, lambda record: None)
     assert folder.machines() == [here, "an abacus for cpu"]
+
+
+def test_a_run_in_bfloat16_is_another_run_close_by_and_goes_on_bit_for_bit(tmp_path):
+    exact, rounded = (first_update(*SMALL, f"run.precision={name}") for name in ("float32", "bfloat16"))
+    assert rounded.dtype == np.float32
+    assert 0 < np.linalg.norm(rounded - exact) < 0.02 * np.linalg.norm(exact)  # 8 bits, and sums of a few roundings
+    play(tmp_path / "straight", "run.precision=bfloat16")
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path / "stopped", "run.precision=bfloat16", until=5)
+    folder = RunFolder(tmp_path / "stopped")
+    assert folder.spec()[1]["run"]["precision"] == "bfloat16"
+    resume_run(make_experiment(spec_from(folder.spec()[1])), folder, lambda record: None)
+    assert outcome(tmp_path / "straight") == outcome(tmp_path / "stopped")
+
+
+def first_update(*settings):
+    """What an honest client answers to the start of a run."""
+    federation = make_experiment(read_spec(None, settings)).federation
+    return federation.worker.update(5, 1, federation.server.parameters).vector.numpy()
+
+
+def test_a_setting_that_says_the_default_is_the_same_run():
+    said = ("run.precision=float32", "clients.adversary_sees=aggregated", "clients.adversary_lies_in=all")
+    assert resolve(read_spec(None, SMALL)) == resolve(read_spec(None, [*SMALL, *said]))
 
 
 @pytest.mark.parametrize("attack", sorted(ATTACKS))
@@ -322,7 +346,7 @@ def test_the_loss_of_a_known_function_is_recorded_exactly(tmp_path):
 KILLED = """
 import sys
 from pathlib import Path
-from demoa.experiment.build import make_experiment
+from demoa.experiment.build import make_experiment, resolve
 from demoa.experiment.load import read_spec, spec_from
 from demoa.experiment.run import resume_run, start_run
 from demoa.results import RunFolder

@@ -29,6 +29,7 @@ from demoa.core.torch_seed import seeded_torch
 from demoa.data import DATASETS, check_dataset, load_dataset
 from demoa.experiment.spec import Spec, Variant
 from demoa.models import MODELS
+from demoa.models.bfloat16 import InBFloat16
 from demoa.partition import PARTITIONS, Partition
 from demoa.sampling import SAMPLINGS, Sampling
 from demoa.server.algorithms import ALGORITHMS, Algorithm
@@ -47,6 +48,13 @@ class Experiment:
     federation: Federation
     validation: NDArray[np.intp]
 
+
+CHOICES = (
+    ("clients", "adversary_sees", SEES),
+    ("clients", "adversary_lies_in", LIES_IN),
+    ("run", "precision", ("float32", "bfloat16")),
+)
+"""Settings that take one of a few words; the first is meant where none is given."""
 
 Loaded = dict[str, Dataset]
 """Data sets that were loaded before, so that runs side by side share them."""
@@ -69,7 +77,8 @@ def make_experiment(spec: Spec, loaded: Loaded | None = None) -> Experiment:
     dataset = _dataset(spec, device, {} if loaded is None else loaded)
     if parts.attack.flips_labels and dataset.objective == "value":
         raise ConfigError(f"attack {spec.attack.name} flips labels, and {spec.task.dataset.name} has none; use another")
-    model = FlatModel(_model(spec.task.model, dataset, spec.seed("model")).to(device))
+    module = _model(spec.task.model, dataset, spec.seed("model")).to(device)
+    model = FlatModel(InBFloat16(module) if spec.run.precision == "bfloat16" else module)
     _check_fit(spec, model.module, dataset)
     held_out, shards = _shards(spec, dataset, parts.partition)
     server = parts.server(spec, model.parameters.clone())
@@ -120,9 +129,10 @@ class _Parts:
             whole_number(f"clients.{name}", getattr(clients, name), least=1)
         liars = clients.byzantine
         require(0 <= liars < clients.n, "clients.byzantine", liars, f"from 0 to {clients.n - 1}")
-        for name, allowed in (("adversary_sees", SEES), ("adversary_lies_in", LIES_IN)):
-            if getattr(clients, name) not in (None, *allowed):
-                raise unknown_name(f"clients.{name}", getattr(clients, name), allowed)
+        for table, name, allowed in CHOICES:
+            chosen = getattr(getattr(spec, table), name)
+            if chosen not in (None, *allowed):
+                raise unknown_name(f"{table}.{name}", chosen, allowed)
         if "p" in spec.algorithm.options:
             raise ConfigError("algorithm.p is not a setting of a simulation: DeMoA takes it from sampling.p")
         self.partition: Partition = _make("partition", Partition, PARTITIONS, spec.task.partition)
@@ -164,9 +174,9 @@ class _Parts:
         table["aggregation"]["store"] = _named(spec.aggregation.store, self.store)
         table["attack"] = _named(spec.attack, self.attack)
         table["algorithm"].pop("p", None)  # that of the sampling
-        for name, (default, *_) in (("adversary_sees", SEES), ("adversary_lies_in", LIES_IN)):
-            if table["clients"][name] == default:  # said or not, it is the same run
-                table["clients"][name] = None
+        for part, name, (default, *_) in CHOICES:
+            if table[part][name] == default:  # said or not, it is the same run
+                table[part][name] = None
         return _without_none(table)
 
 

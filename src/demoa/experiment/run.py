@@ -75,7 +75,7 @@ def play(experiment: Experiment, folder: RunFolder, until: int | None = None) ->
     subset = test
     if experiment.dataset.objective != "value":  # there, only all examples together are the function that is known
         subset = np.sort(generator(experiment.spec.seed("data"), "evaluation").permutation(test)[: run.eval_examples])
-    folder.add_machine(machine(run.device))
+    folder.add_machine(machine(run.device, run.precision))
     try:
         while server.round < stop:
             use_threads(run.threads)

@@ -68,6 +68,7 @@ class Run:
 
     `heterogeneity_every`: how often the constants zeta and B of the theory are estimated; 0 is never.
     `threads`: torch adds up in another order with another number of them, so it is part of what a run is.
+    `precision`: what models compute in: "float32", if it is not given, or "bfloat16" where that is enough.
     """
 
     rounds: int = 300
@@ -79,6 +80,7 @@ class Run:
     heterogeneity_every: int = 0
     device: str = "cpu"
     threads: int = 1
+    precision: str | None = None
 
 
 @dataclass(frozen=True)
