@@ -346,7 +346,7 @@ def test_the_loss_of_a_known_function_is_recorded_exactly(tmp_path):
 KILLED = """
 import sys
 from pathlib import Path
-from demoa.experiment.build import make_experiment, resolve
+from demoa.experiment.build import make_experiment
 from demoa.experiment.load import read_spec, spec_from
 from demoa.experiment.run import resume_run, start_run
 from demoa.results import RunFolder

@@ -164,6 +164,29 @@ def test_a_study_in_one_file_is_not_played_again(spec, straight, tmp_path):
         results.load(path, "rounds")
 
 
+def test_time_left_goes_by_runs_played_here_as_soon_as_there_is_one(spec, straight, tmp_path):
+    path = tmp_path / "study"
+    shutil.copytree(straight, path)
+    events = StudyFolder(path).journal()
+    ended = [{**event, "seconds": 1e6, "outcome": "known"} for event in events if event["event"] == "ended"]
+    shutil.rmtree(next((path / "runs").iterdir()))
+    (path / "chosen.json").unlink()
+    (path / "journal.jsonl").write_text("".join(json.dumps(event) + "\n" for event in ended))
+    assert seconds_left(spec, path) > 1e5
+    with (path / "journal.jsonl").open("a") as journal:
+        journal.write(json.dumps({**ended[0], "seconds": 1.0, "outcome": "done"}) + "\n")
+    assert 0 < seconds_left(spec, path) < 100
+
+
+def seconds_left(spec, path):
+    study = read_study(spec)
+    folder = StudyFolder(path)
+    sweep = Sweep(study, expand(study), folder)
+    sweep.open()
+    folder.close()
+    return sweep.status(2).seconds_left
+
+
 def test_a_study_goes_on_from_a_file_that_holds_a_part_of_it(spec, straight, tmp_path):
     """Of some runs it has the end, of some what validation said on the way, of some nothing, of one that it failed."""
     part = tmp_path / "part"
@@ -567,6 +590,7 @@ OTHERS = {
     "decision-krum": 360,
     "decision-lr": 48,
     "decision-momentum": 180,
+    "decision-precision": 8,
     "decision-tau": 72,
     "decision-view": 180,
     "honest": 108,

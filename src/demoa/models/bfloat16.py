@@ -9,8 +9,8 @@ from torch import nn
 class InBFloat16(nn.Module):
     """A model that multiplies in bfloat16 and keeps parameters, gradients and what it returns in float32.
 
-    Several times as fast where the processor has instructions for it. Numbers have three digits in place of seven,
-    and torch leaves sums that need more, such as norms and losses, in float32.
+    Faster where the processor has instructions for it, slower where it has not. Numbers have three digits in place of
+    seven, and torch leaves sums that need more, such as norms and losses, in float32.
     """
 
     def __init__(self, module: nn.Module) -> None:

@@ -58,6 +58,7 @@ class Sweep:
         self._stages: dict[int, Stage] = {}
         self._running: dict[str, tuple[int, Progress | None]] = {}
         self._rates: dict[str, list[float]] = {}
+        self._known_rates: dict[str, list[float]] = {}
         self._stopping = False
         self._no_room: str | None = None
 
@@ -81,7 +82,8 @@ class Sweep:
             self._settle(place)
         for event in self._folder.journal():
             if event["event"] == "ended" and event["run"] in self._runs:
-                self._note_rate(self._runs[event["run"]], event["rounds"], event["seconds"])
+                rates = self._known_rates if event["outcome"] == "known" else self._rates
+                _note_rate(rates, self._runs[event["run"]], event["rounds"], event["seconds"])
 
     def covered(self, known: Path) -> int:
         """Return how many runs of a file this study could use."""
@@ -170,15 +172,9 @@ class Sweep:
         return (until - before) * run.effort * (self._rate(run) or 1.0)
 
     def _rate(self, run: PlannedRun) -> float | None:
-        """Return how many seconds an example takes in runs of this kind, as far as that was measured."""
-        spent = self._rates.get(_kind(run))
+        """Return how many seconds an example takes in runs of this kind: here, or until that is known, elsewhere."""
+        spent = self._rates.get(_kind(run)) or self._known_rates.get(_kind(run))
         return spent[0] / spent[1] if spent else None
-
-    def _note_rate(self, run: PlannedRun, rounds: int, seconds: float) -> None:
-        if rounds:
-            spent = self._rates.setdefault(_kind(run), [0.0, 0.0])
-            spent[0] += seconds
-            spent[1] += rounds * run.effort
 
     def _seconds_left(self, slots: int) -> float | None:
         total = 0.0
@@ -205,7 +201,7 @@ class Sweep:
     def _end(self, event: Ended) -> None:
         until, _ = self._running.pop(event.id)
         run = self._runs[event.id]
-        self._note_rate(run, event.rounds, event.seconds)
+        _note_rate(self._rates, run, event.rounds, event.seconds)
         facts = asdict(event)
         self._log({"event": "ended", "run": facts.pop("id"), **facts})
         self._look_at(run)
@@ -271,5 +267,13 @@ def _tuned(labels: dict[str, str]) -> list[str]:
     return [f"{axis.rpartition('.')[2]} {label}" for axis, label in labels.items()]
 
 
+def _note_rate(rates: dict[str, list[float]], run: PlannedRun, rounds: int, seconds: float) -> None:
+    if rounds:
+        spent = rates.setdefault(_kind(run), [0.0, 0.0])
+        spent[0] += seconds
+        spent[1] += rounds * run.effort
+
+
 def _kind(run: PlannedRun) -> str:
-    return repr((run.spec["task"]["dataset"], run.spec["task"]["model"], run.spec["run"]["threads"]))
+    task, how = run.spec["task"], run.spec["run"]
+    return repr((task["dataset"], task["model"], how["threads"], how.get("precision")))
