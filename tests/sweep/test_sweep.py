@@ -591,7 +591,7 @@ OTHERS = {
     "decision-lr": 48,
     "decision-momentum": 180,
     "decision-precision": 8,
-    "decision-tau": 72,
+    "decision-tau": 108,
     "decision-view": 180,
     "honest": 108,
     "majority": 72,
