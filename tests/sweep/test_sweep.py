@@ -589,6 +589,7 @@ OTHERS = {
     "decision-first-round": 288,
     "decision-krum": 360,
     "decision-lr": 48,
+    "decision-lr-p05": 40,
     "decision-momentum": 180,
     "decision-precision": 8,
     "decision-tau": 108,
