@@ -597,6 +597,7 @@ OTHERS = {
     "honest": 108,
     "majority": 72,
     "majority-p05": 24,
+    "rules-full": 72,
     "seeds-mnist-p05": 120,
     "short-cifar10-baseline": 16,
     "short-cifar10-cclip": 32,
