@@ -146,6 +146,22 @@ def test_only_runs_that_differ_in_nothing_else_are_paired(study):
     assert again.p == found.p
 
 
+def test_a_difference_says_how_far_seeds_are_apart(tmp_path):
+    """All pairs of a seed count as one: they share who takes part."""
+    read = altered(
+        made_up(tmp_path / "study", rounds=10),
+        lambda run: {"test_accuracy": 0.5 + 0.1 * run.seed**2 * (run.cell["algorithm.name"] == "fedcm")},
+    )
+    found = one_difference(read, "fedcm", "demoa")
+    assert found.mean == pytest.approx(np.mean([0, 0.1, 0.4]))
+    assert found.spread == pytest.approx(np.std([0, 0.1, 0.4], ddof=1))
+    alone = replace(read, runs=tuple(run for run in read.runs if run.seed == 1), seeds=(1,))
+    assert one_difference(alone, "fedcm", "demoa").spread is None
+    printed = markdown_differences(read, "algorithm.name", "demoa", [], METRIC)
+    assert "+16.67** ± 20.82 (p-value " in printed
+    assert "mean ± standard deviation over 3 seeds; p-values" in printed
+
+
 def test_differences_in_groups_are_those_of_their_runs_and_corrected_together(study):
     read = altered(study, lambda run: {"test_accuracy": 0.5 + 0.1 * (run.cell["split"] == "IID") * hash_of(run)})
     found = pairs.differences(read, "algorithm.name", "demoa", METRIC, ["split"])

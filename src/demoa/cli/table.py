@@ -48,9 +48,10 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     tested = sum(each.pairs > 0 for each in found)
     holm = f" after Holm's correction for the {tested} differences of the table" if tested > 1 else ""
     tuned = " and in what was tuned for it" if results.tuned else " alone"
+    spread = f"; mean ± standard deviation over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
     caption = (
         f"Difference from {named(columns, against)} {count} with the same seed, that differ in {name_of(columns)}"
-        f"{tuned}; p-values by exchange of signs {units}; bold where they are below {CALLED}{holm}."
+        f"{tuned}{spread}; p-values by exchange of signs {units}; bold where they are below {CALLED}{holm}."
     )
     return "\n".join(lines) + f"\n\n{caption}"
 
@@ -110,8 +111,10 @@ def _gap(found: Difference | None, factor: float, with_pairs: bool) -> str:
     mark = "**" if found.corrected < CALLED else ""
     pairs = f", {found.pairs} pairs" if with_pairs else ""
     lost = f", {found.missing} missing" if found.missing else ""
-    bound = "≤" if found.p == LEAST else "="
-    return f"{mark}{_number(factor * found.mean, factor, '+')}{mark} (p {bound} {found.p:.2g}{pairs}{lost})"
+    bound = "at most " if found.p == LEAST else ""
+    spread = "" if found.spread is None else f" ± {_number(factor * found.spread, factor)}"
+    mean = f"{mark}{_number(factor * found.mean, factor, '+')}{mark}"
+    return f"{mean}{spread} (p-value {bound}{found.p:.2g}{pairs}{lost})"
 
 
 def _number(value: float, factor: float, sign: str = "") -> str:

@@ -53,11 +53,6 @@ class Gap:
         """The standard deviation over seeds; None if there are not several."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
 
-    @property
-    def agree(self) -> bool:
-        """Whether all of several seeds are on one side."""
-        return len(self.values) > 1 and set(np.sign(self.values)) in ({1.0}, {-1.0})
-
     def said(self, factor: float) -> str:
         """Return it as it stands in a field, with how many seeds there are if some are missing."""
         if not self.values:
@@ -177,11 +172,10 @@ def _write(axis: Any, place: tuple[int, int], gap: Gap, factor: float, seeds: in
     line, column = place
     centred: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
     size = 7 if len(gap.values) == seeds else 5
-    weight = "bold" if gap.agree else "normal"
     if gap.spread is None:
-        axis.text(column, line, gap.said(factor), fontsize=size, fontweight=weight, **centred)
+        axis.text(column, line, gap.said(factor), fontsize=size, **centred)
         return
-    axis.text(column, line - 0.12, gap.said(factor), fontsize=size, fontweight=weight, **centred)
+    axis.text(column, line - 0.12, gap.said(factor), fontsize=size, **centred)
     axis.text(column, line + 0.25, f"± {_number(factor * gap.spread, factor)}", fontsize=5, **centred)
 
 
@@ -194,6 +188,6 @@ def _caption(metric: str, against: str, seeds: int) -> str:
     unit = ", points" if metric in PERCENT else ""
     judged = metric in ACCURACIES or _less_is_better(metric)
     sides = ("is better", "is worse") if judged else ("has more", "has less")
-    spread = f"mean ± standard deviation over {seeds} seeds, bold: all agree" if seeds > 1 else "one seed"
+    spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
     colours = f"blue where {against} {sides[0]}, orange where it {sides[1]}"
     return f"{name_of(metric)}{unit}: difference from {against}; {colours}; {spread}"

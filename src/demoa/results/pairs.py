@@ -38,6 +38,7 @@ class Difference:
         group: Which runs were looked at: labels of some axes.
         label: The label that is compared.
         mean: How much more it has, on average; not a number if there is no pair, as p is.
+        spread: The standard deviation over seeds of how much more it has; None if there are not several seeds.
         pairs: How many pairs there are.
         missing: How many more there should be.
         p: How often a mean difference as large would come about if in each pair it were chance which run is which.
@@ -47,6 +48,7 @@ class Difference:
     group: dict[str, str]
     label: str
     mean: float
+    spread: float | None
     pairs: int
     missing: int
     p: float
@@ -87,6 +89,7 @@ def differences(results: Results, axis: str, against: str, metric: str, by: Sequ
             group=dict(zip(by, place[0], strict=True)),
             label=place[1],
             mean=float(np.mean([gap for _, gap in pairs[place]])) if pairs[place] else math.nan,
+            spread=_spread(pairs[place]),
             pairs=len(pairs[place]),
             missing=wanted[place] - len(pairs[place]),
             p=chances.get(place, math.nan),
@@ -100,10 +103,19 @@ def _units(pairs: list[tuple[int, float]], seeds: int) -> Floats:
     """Return what is exchanged: the difference of each pair, or the sum of those of each seed."""
     if seeds < ENOUGH_SEEDS:
         return np.array([gap for _, gap in pairs])
-    sums: dict[int, float] = {}
+    return np.array([np.sum(gaps) for gaps in _by_seed(pairs)])
+
+
+def _spread(pairs: list[tuple[int, float]]) -> float | None:
+    means = [np.mean(gaps) for gaps in _by_seed(pairs)]
+    return float(np.std(means, ddof=1)) if len(means) > 1 else None
+
+
+def _by_seed(pairs: list[tuple[int, float]]) -> list[list[float]]:
+    found: dict[int, list[float]] = {}
     for seed, gap in pairs:
-        sums[seed] = sums.get(seed, 0.0) + gap
-    return np.array(list(sums.values()))
+        found.setdefault(seed, []).append(gap)
+    return list(found.values())
 
 
 def _places(results: Results, axis: str, against: str, by: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
