@@ -86,7 +86,7 @@ def naive(name, rule, schedule):
     for t, (alpha, asked, lr) in enumerate(zip(schedule.alpha, schedule.asked, schedule.lr, strict=True)):
         vectors = schedule.vectors(x)
         for i in asked:
-            if name in ("fedavg", "mifa"):
+            if name in ("fedavg", "fedavg_momentum", "mifa"):
                 m[i] = vectors[i]
             elif name == "fedcm_heavy_ball":
                 m[i] = 0.9 * m[i] + vectors[i]
@@ -106,12 +106,14 @@ def naive(name, rule, schedule):
             x = x - lr * g
         elif len(asked):
             previous = combine(rule, m[asked], previous)
-            x = x - lr * previous
+            g = 0.9 * g + 0.1 * previous if name == "fedavg_momentum" else previous
+            x = x - lr * g
         yield x
 
 
 ALGORITHMS = {
     "fedavg": demoa.algorithms.FedAvg(),
+    "fedavg_momentum": demoa.algorithms.FedAvg(server_momentum=0.9),
     "fedcm": demoa.algorithms.FedCM(),
     "fedcm_heavy_ball": demoa.algorithms.FedCM(beta=0.9),
     "hold": demoa.algorithms.Hold(),

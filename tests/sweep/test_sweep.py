@@ -599,6 +599,7 @@ OTHERS = {
     "majority-p05": 24,
     "rules-full": 72,
     "seeds-mnist-p05": 120,
+    "server-momentum": 324,
     "short-cifar10-baseline": 16,
     "short-cifar10-cclip": 32,
     "short-mnist-baseline": 36,

@@ -47,7 +47,7 @@ class Optimizer:
         self._seed = seed
         self.rows = clients
         self._centre = self._take_row() if aggregator.rule.uses_centre else None
-        self._estimate = self._take_row() if algorithm.uses_estimate else None
+        self._estimate = self._take_row() if algorithm.estimate else None
 
     def _take_row(self) -> int:
         self.rows += 1
@@ -114,8 +114,9 @@ class Optimizer:
         """Make the step and return its direction, (d,); the state is changed at the end, when nothing can fail."""
         store = state.cache.store
         direction = found.vector
-        if self._estimate is not None:
-            direction = store.blended(store.read(self._estimate), 1.0, 1.0, found.vector)
+        running = self.algorithm.estimate
+        if self._estimate is not None and running is not None:
+            direction = store.blended(store.read(self._estimate), running.keep, running.gain, found.vector)
         moved, square = store.moved(state.parameters, -lr, direction)
         if not np.isfinite(square):
             raise RoundError(f"round {state.round} would make the parameters infinite; lower lr, or set norm_limit")

@@ -95,7 +95,7 @@ class Server:
             None if norm_limit is None else positive("norm_limit", norm_limit),
         )
         check_fits(self.store, len(self._roster), len(parameters), np.dtype(self._gate.dtype).itemsize)
-        if self.aggregator.looks_at_table or self.algorithm.uses_estimate:
+        if self.aggregator.looks_at_table or self.algorithm.looks_at_table:
             check_table_fits(self._optimizer.rows)
         rows = self.store.make(len(self._roster), self._optimizer.rows - len(self._roster), parameters)
         self.sketch = None if sketch is None else whole_number("sketch", sketch, least=1)

@@ -25,6 +25,13 @@ class Recursion(NamedTuple):
     gain: float
 
 
+class Running(NamedTuple):
+    """One round of the row that the server steps along, where it keeps one: g <- keep g + gain (the aggregate)."""
+
+    keep: float
+    gain: float
+
+
 @dataclass(frozen=True)
 class RoundView:
     """What is known when all vectors of a round are in.
@@ -56,8 +63,8 @@ class Algorithm(ABC):
     takes: ClassVar[frozenset[str]] = frozenset()
     """Which of alpha and p may be given anew each round."""
 
-    uses_estimate: ClassVar[bool] = False
-    """Whether the server steps along a running sum of aggregates, kept as one more row."""
+    looks_at_table: ClassVar[bool] = False
+    """Whether the selection asks for inner products."""
 
     full_first_round: bool = False
 
@@ -68,6 +75,11 @@ class Algorithm(ABC):
     @abstractmethod
     def selection(self, view: RoundView) -> Matrix | None:
         """Return which combinations of the stored rows the rule sees, (m, rows), sparse; None for no step."""
+
+    @property
+    def estimate(self) -> Running | None:
+        """How the running estimate moves, one more row, that the server steps along; None: along the aggregate."""
+        return None
 
     def _alpha(self, own: float, given: float | None, first: bool) -> float:
         """Return the alpha of this round: the given one, 1 in a full first round, or the algorithm's own."""

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array
 from demoa.aggregation.mixing.clip import clip_factors
 from demoa.core.checks import positive, require, share
 from demoa.core.types import Floats, Matrix
-from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, accepted_rows
+from demoa.server.algorithms.algorithm import Algorithm, Recursion, RoundView, Running, accepted_rows
 
 CLIPS = ("absolute", "aggregate", "step")
 
@@ -37,7 +37,7 @@ class MarinaPP(Algorithm):
 
     delayed: ClassVar[bool] = False
     takes: ClassVar[frozenset[str]] = frozenset({"alpha"})
-    uses_estimate: ClassVar[bool] = True
+    looks_at_table: ClassVar[bool] = True
 
     alpha: float = 0.9
     radius: float = 10.0
@@ -53,6 +53,11 @@ class MarinaPP(Algorithm):
         """Return the momentum of a client that takes part; alpha = 1 in a full first round."""
         weight = self._alpha(self.alpha, alpha, first)
         return Recursion(decay=1.0, keep=1.0 - weight, gain=weight)
+
+    @property
+    def estimate(self) -> Running:
+        """Return the sum of all aggregates."""
+        return Running(keep=1.0, gain=1.0)
 
     def selection(self, view: RoundView) -> Matrix | None:
         """Return the differences m_i - g of this round, clipped to the radius."""
