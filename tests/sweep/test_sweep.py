@@ -601,7 +601,7 @@ OTHERS = {
     "seeds-mnist-p05": 120,
     "server-momentum": 324,
     "short-cifar10-baseline": 16,
-    "short-cifar10-cclip": 32,
+    "short-cifar10-cclip": 16,
     "short-mnist-baseline": 36,
 }
 
