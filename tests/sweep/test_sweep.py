@@ -597,7 +597,7 @@ OTHERS = {
     "honest": 108,
     "majority": 72,
     "majority-p05": 24,
-    "rules-full": 72,
+    "rules-full": 24,
     "seeds-mnist-p05": 120,
     "server-momentum": 324,
     "short-cifar10-baseline": 16,
