@@ -577,32 +577,10 @@ def test_a_ray_of_ones_own_comes_to_the_same(spec, straight, tmp_path):
 
 
 OTHERS = {
-    "baseline-lr": 24,
-    "baseline-radius": 18,
-    "stores": 75,
-    "stores-rules": 90,
-    "designs": 216,
-    "designs-high": 32,
-    "designs-quadratics": 900,
-    "designs-rules": 432,
-    "decision-clip": 108,
-    "decision-first-round": 288,
-    "decision-krum": 360,
-    "decision-lr": 48,
-    "decision-lr-p05": 40,
-    "decision-momentum": 180,
-    "decision-precision": 8,
-    "decision-tau": 108,
-    "decision-view": 180,
-    "honest": 108,
-    "majority": 72,
-    "majority-p05": 24,
-    "rules-full": 24,
-    "seeds-mnist-p05": 120,
-    "server-momentum": 324,
-    "short-cifar10-baseline": 16,
-    "short-cifar10-cclip": 16,
-    "short-mnist-baseline": 36,
+    name: int(runs)
+    for name, runs in re.findall(
+        r"^\| `([\w-]+)\.toml` \| (\d+) \|", (ROOT / "docs" / "studies.md").read_text(), re.MULTILINE
+    )
 }
 
 
