@@ -7,6 +7,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from demoa.cli.main import main
+from demoa.core.errors import ConfigError
 from demoa.report.differences import MINE, THEIRS, Gap, gaps, map_of
 from demoa.report.figures import ROUNDING, draw
 from demoa.report.finals import finals_of
@@ -103,6 +104,8 @@ def test_every_run_has_its_dot_and_every_whole_cell_its_mean(study):
             "there is nothing to compare demoa with",
         ),
         (["--out", "a.png", "--against", "demoa", "--final", "split"], "give either --final or --against"),
+        (["--out", "a.png", "--against", "demoa", "--stretch"], "--against draws differences: leave one out"),
+        (["--out", "a.png", "--final", "attack.name", "--metric", "test_loss", "--stretch"], "test_loss is none"),
         (["--out", "new/a.txt", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got"),
         (["--out", "a", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got 'a'"),
     ],
@@ -171,6 +174,30 @@ def test_a_log_scale_of_few_decades_is_written_out():
 
     assert {"0.2", "0.5", "1"} <= set(ticks([1.2, 0.15]))
     assert any("10^" in text for text in ticks([1.2, 1e-9]))
+
+
+def test_accuracies_near_one_are_spread_out_and_none_is_cut_off():
+    panel = Panel("", "0.1", (line_of([0.12, 0.9, 0.95, 0.975], "accuracy"),))
+    other = Panel("", "0.5", (line_of([0.3, 0.5, 0.98, 0.985], "accuracy"),))
+    figure = Figure({}, [""], ["0.1", "0.5"], ["0.5"], (panel, other))
+    layout = Layout(None, "sampling.p", "algorithm.alpha", ("accuracy",))
+    canvas = draw(figure, layout, stretched=True)
+    canvas.draw_without_rendering()
+    axis = canvas.get_axes()[0]
+    assert axis.get_ylim() == (10, 99)
+    ticks = [text.get_text() for text in axis.get_yticklabels()]
+    assert ticks == ["10", "20", "50", "80", "90", "95", "98", "99"]
+    heights = axis.transData.transform([(0, percent) for percent in (50, 63, 95, 97)])[:, 1]
+    assert heights[3] - heights[2] == pytest.approx(heights[1] - heights[0], rel=0.02)
+    losses = replace(layout, metrics=("loss",))
+    with pytest.raises(ConfigError, match="--stretch spreads accuracies out near 100 %, and loss is none"):
+        draw(figure, losses, stretched=True)
+
+
+def test_ends_are_spread_out(study):
+    layout = Layout("split", "aggregation.rule", "algorithm.name", ("accuracy",))
+    canvas = finals_of(read_results(study), layout, "attack.name", "test_accuracy", stretched=True)
+    assert {axis.get_ylim() for axis in canvas.get_axes()} == {(20, 90)}  # the ticks around 50 and 81
 
 
 def test_a_map_of_differences_pairs_seeds(study):

@@ -97,6 +97,7 @@ def draw(
         list[str] | None,
         typer.Option(help="What is drawn, such as accuracy; with --final or --against, a final figure."),
     ] = None,
+    stretch: Annotated[bool, typer.Option("--stretch", help="Spread accuracies out near 100 %: log odds.")] = False,
     where: Where = None,
 ) -> None:
     """Draw a study into one picture: curves over rounds; where runs end (--final); or differences (--against)."""
@@ -109,6 +110,8 @@ def draw(
         raise ConfigError("give either --final or --against")
     if (final or against) and metric is not None and len(metric) > 1:
         raise ConfigError("--final and --against draw one figure: give --metric once")
+    if against and stretch:
+        raise ConfigError("--stretch is for accuracies, and --against draws differences: leave one out")
     results = narrowed(read_together(studies), _labels(where))
     given = {"rows": rows, "columns": columns, "curves": curves}
     roles = {role: axis for role, axis in given.items() if axis}
@@ -117,9 +120,9 @@ def draw(
         roles.pop("rows", None)  # of a map there may be several
         draw_differences(results, against, target, _axes(rows), roles, one)
     elif final is not None:
-        draw_finals(results, final, target, roles, one)
+        draw_finals(results, final, target, roles, one, stretched=stretch)
     else:
-        draw_results(results, target, roles, metric or ())
+        draw_results(results, target, roles, metric or (), stretched=stretch)
     console.print(f"{target}", soft_wrap=True, markup=False)
 
 

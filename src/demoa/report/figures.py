@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from demoa.core.errors import ConfigError, StoreError
+from demoa.core.types import Floats
 from demoa.report.gather import Figure, Layout, Panel, band, figures_of, layout_of, missing, with_roles
+from demoa.report.stretched import not_stretched, stretch
 from demoa.report.style import MARK, colours_of, dashes_of, is_logarithmic, name_of, named
 from demoa.results import Results, RunFolder
 from demoa.results.reader import side_by_side
@@ -74,7 +75,12 @@ def draw_runs(folders: list[Path], target: Path) -> None:
 
 
 def draw_results(
-    results: Results, target: Path, roles: Mapping[str, str] | None = None, metrics: Sequence[str] = ()
+    results: Results,
+    target: Path,
+    roles: Mapping[str, str] | None = None,
+    metrics: Sequence[str] = (),
+    *,
+    stretched: bool = False,
 ) -> None:
     """Draw curves over rounds into one file.
 
@@ -83,6 +89,7 @@ def draw_results(
         target: The file.
         roles: Which axes are "rows", "columns" and "curves", where it is not as the study says.
         metrics: What is drawn, where it is not as the study says.
+        stretched: Whether accuracies that are close to 100 % are spread out.
     """
     layout = layout_of(with_roles(results, roles or {}, metrics))
     (figure, *others) = figures_of(results, layout)
@@ -90,16 +97,18 @@ def draw_results(
         inside = (layout.rows, layout.columns, layout.curves)
         axes = ", ".join(axis for axis, labels in results.axes.items() if len(labels) > 1 and axis not in inside)
         raise ConfigError(f"these runs differ in too much for one picture: in {axes}; draw fewer, or use demoa report")
-    save_canvas(draw(figure, layout), [target], SCREEN_DPI)
+    save_canvas(draw(figure, layout, stretched=stretched), [target], SCREEN_DPI)
 
 
-def draw(figure: Figure, layout: Layout) -> Canvas:
+def draw(figure: Figure, layout: Layout, *, stretched: bool = False) -> Canvas:
     """Return a figure as matplotlib draws it: mean and standard deviation, and a tick for each majority round."""
+    if stretched and "accuracy" not in layout.metrics:
+        raise not_stretched(", ".join(layout.metrics))
     with mpl.rc_context(LOOKS):
-        return _drawn(figure, layout)
+        return _drawn(figure, layout, stretched)
 
 
-def _drawn(figure: Figure, layout: Layout) -> Canvas:
+def _drawn(figure: Figure, layout: Layout, stretched: bool) -> Canvas:
     rows = [(row, metric) for row in figure.rows for metric in layout.metrics]
     width, height = PANEL_INCHES
     if len(figure.columns) < 3:
@@ -127,6 +136,8 @@ def _drawn(figure: Figure, layout: Layout) -> Canvas:
                 axis.set_ylabel(label_of_row(layout.rows, row if len(figure.rows) > 1 else "", name_of(metric)))
         if is_logarithmic(metric):
             _plain_ticks(axes[line, 0])
+        elif metric == "accuracy" and stretched:
+            stretch(axes[line, 0], 100 * _means(figure.panels, metric))  # one scale for all rows
         else:  # once all curves are there: panels of a row share their scale
             axes[line, 0].set_ylim(0, 101 if metric == "accuracy" else None)
     marks = []
@@ -150,9 +161,14 @@ def _floor(figure: Figure, row: str, metric: str) -> float:
     """Return what is drawn for all that is less: below it, losses are rounding, and a log scale has no 0."""
     if not is_logarithmic(metric):
         return 0.0
-    means = [line.mean(metric) for panel in figure.panels if panel.row == row for line in panel.lines]
-    values = [value for mean in means if mean is not None for value in mean[1] if math.isfinite(value)]
-    return ROUNDING * max(values, default=0.0)
+    return ROUNDING * max(_means([panel for panel in figure.panels if panel.row == row], metric), default=0.0)
+
+
+def _means(panels: Iterable[Panel], metric: str) -> Floats:
+    """Return all that the curves of some panels go through."""
+    means = [line.mean(metric) for panel in panels for line in panel.lines]
+    values = np.array([value for mean in means if mean is not None for value in mean[1]], float)
+    return np.asarray(values[np.isfinite(values)])
 
 
 def _draw_panel(axis: Any, panel: Panel, metric: str, colours: dict[str, str], floor: float) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from demoa.core.errors import ConfigError
 from demoa.report.figures import LOOKS, SCREEN_DPI, label_of_row, legend, save_canvas
 from demoa.report.gather import Layout, Line, band, layout_of, lines_of, with_roles
+from demoa.report.stretched import not_stretched, stretch
 from demoa.report.style import MARK, colours_of, is_logarithmic, name_of, named
 from demoa.results.run import Results, RunResult
 from demoa.results.tables import ACCURACIES, FALLS, PERCENT, finals, known_axes, usual_metric
@@ -28,14 +30,21 @@ SHARE = 0.62
 
 
 def draw_finals(
-    results: Results, places: str, target: Path, roles: Mapping[str, str] | None = None, metric: str | None = None
+    results: Results,
+    places: str,
+    target: Path,
+    roles: Mapping[str, str] | None = None,
+    metric: str | None = None,
+    *,
+    stretched: bool = False,
 ) -> None:
     """Draw where runs end into a file: see `finals_of` for the picture, `draw_results` for the roles of axes."""
     results = with_roles(results, roles or {})
-    save_canvas(finals_of(results, layout_of(results), places, metric or usual_metric(results)), [target], SCREEN_DPI)
+    canvas = finals_of(results, layout_of(results), places, metric or usual_metric(results), stretched=stretched)
+    save_canvas(canvas, [target], SCREEN_DPI)
 
 
-def finals_of(results: Results, layout: Layout, places: str, metric: str) -> Canvas:
+def finals_of(results: Results, layout: Layout, places: str, metric: str, *, stretched: bool = False) -> Canvas:
     """Return a picture of final figures: mean and standard deviation, and a dot for each seed, hollow if it collapsed.
 
     Args:
@@ -43,7 +52,10 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str) -> Can
         layout: Which axes are the rows and columns of panels, and the curves.
         places: The axis whose labels stand side by side in each panel.
         metric: The final figure.
+        stretched: Whether accuracies that are close to 100 % are spread out.
     """
+    if stretched and metric not in ACCURACIES:
+        raise not_stretched(metric)
     columns = None if layout.columns == places else layout.columns
     _check(results, [axis for axis in (layout.rows, columns, layout.curves, places) if axis is not None])
     finals(results, metric)  # refuses one that runs do not have
@@ -70,6 +82,9 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str) -> Can
                 )
                 axes[0, number].set_title(named(columns, column), fontsize=9)
             unit = ", points" if metric in FALLS else ", %" if metric in PERCENT else ""
+            if stretched:
+                ends = [_value(run, metric) for _, line in lines for run in line.runs]
+                stretch(axes[place, 0], np.array([end for end in ends if end is not None]))
             axes[place, 0].set_ylabel(label_of_row(layout.rows, row, f"{name_of(metric)}{unit}"))
         hollow = Line2D([], [], color=MARK, marker="o", mfc="none", ls="none", ms=3, label="collapsed")
         ended_badly = any(run.final.get("collapsed") and _value(run, metric) for _, line in lines for run in line.runs)
