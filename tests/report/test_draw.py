@@ -194,6 +194,13 @@ def test_accuracies_near_one_are_spread_out_and_none_is_cut_off():
         draw(figure, losses, stretched=True)
 
 
+def test_a_short_stretch_has_ticks_enough():
+    panel = Panel("", "", (line_of([0.955, 0.975], "accuracy"),))
+    layout = Layout(None, None, "algorithm.alpha", ("accuracy",))
+    canvas = draw(Figure({}, [""], [""], ["0.5"], (panel,)), layout, stretched=True)
+    assert {95, 96, 97, 98} <= set(canvas.get_axes()[0].get_yticks())
+
+
 def test_ends_are_spread_out(study):
     layout = Layout("split", "aggregation.rule", "algorithm.name", ("accuracy",))
     canvas = finals_of(read_results(study), layout, "attack.name", "test_accuracy", stretched=True)

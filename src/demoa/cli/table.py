@@ -47,7 +47,8 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     count = f"over {pairs[0]} pairs of single runs each" if len(pairs) == 1 else "over pairs of single runs"
     tested = sum(each.pairs > 0 for each in found)
     holm = f" after Holm's correction for the {tested} differences of the table" if tested > 1 else ""
-    tuned = " and in what was tuned for it" if results.tuned else " alone"
+    settings = {tuple(sorted(run.setting.items())) for run in results.runs}
+    tuned = " and in what was tuned for it" if len(settings) > 1 else " alone"
     spread = f"; mean ± standard deviation over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
     caption = (
         f"Difference from {named(columns, against)} {count} with the same seed, that differ in {name_of(columns)}"

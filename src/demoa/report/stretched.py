@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from demoa.core.errors import ConfigError
 from demoa.core.types import Floats
 
 TICKS = (1, 2, 5, 10, 20, 50, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9)
 """In percent; what lies outside is drawn at the edge."""
+FEW = 4
+"""Where there would be fewer ticks, there are more of them, at even distances."""
 
 
 def stretch(axis: Any, values: Floats) -> None:
@@ -20,7 +22,12 @@ def stretch(axis: Any, values: Floats) -> None:
     high = min([tick for tick in TICKS if tick > max(values, default=50)], default=TICKS[-1])
     axis.set_yscale("function", functions=(_odds, _percent))
     axis.set_ylim(low, high)
-    axis.yaxis.set_major_locator(FixedLocator([tick for tick in TICKS if low <= tick <= high]))
+    ticks = [tick for tick in TICKS if low <= tick <= high]
+    if len(ticks) < FEW:
+        ticks = [
+            tick for tick in MaxNLocator(2 * FEW, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= tick <= high
+        ]
+    axis.yaxis.set_major_locator(FixedLocator(ticks))
     axis.yaxis.set_minor_locator(NullLocator())
     axis.yaxis.set_major_formatter("{x:g}")
 
