@@ -58,6 +58,19 @@ def test_a_seed_that_one_of_the_cells_lacks_has_no_figure(study):
     )
 
 
+def test_a_difference_says_whether_anything_was_tuned(study):
+    """An axis of tuning with one value everywhere tunes nothing."""
+    read = results.read_results(study)
+
+    def said(setting_of):
+        runs = tuple(replace(run, setting={"run.lr": setting_of(run)}) for run in read.runs)
+        return markdown_differences(replace(read, runs=runs), "algorithm.name", "demoa", [], METRIC)
+
+    assert "differ in algorithm alone;" in said(lambda run: "0.1")
+    tuned = said(lambda run: "0.01" if run.cell["attack.name"] == "alie" else "0.1")
+    assert "differ in algorithm and in what was tuned for it;" in tuned
+
+
 def test_the_worst_of_losses_is_the_largest(study):
     read = altered(study, lambda run: {"test_loss": 3.0 if run.cell["attack.name"] == "alie" else 1.0})
     (table,) = tables.final_tables(read, ["split"], "algorithm.name", "test_loss", over=["attack.name"], way="worst")
