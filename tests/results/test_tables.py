@@ -118,6 +118,15 @@ def test_how_far_a_run_falls_is_measured_from_its_best_so_far():
         "a", {}, {}, 0, True, "done", None, KeptSource({"majority": [], "points": points, "final": {"a": 1}})
     )
     assert run.figures["deepest_fall"] == pytest.approx(0.3)
+    assert run.figures["majority_fall"] is None
+
+
+def test_how_far_a_run_falls_at_majority_rounds_is_a_mean_over_those_with_a_measurement_on_both_sides():
+    """Round 20 is measured after it was played; nothing is measured before round 5, or after round 60."""
+    points = {"accuracy": [[10, 0.7], [20, 0.5], [30, 0.9], [40, 0.6]]}
+    kept = KeptSource({"majority": [5, 20, 21, 60], "points": points, "final": {"a": 1}})
+    run = RunResult("a", {}, {}, 0, True, "done", None, kept)
+    assert run.figures["majority_fall"] == pytest.approx((0.2 - 0.4) / 2)
 
 
 def test_a_run_that_diverges_late_has_no_mean_of_its_late_losses():

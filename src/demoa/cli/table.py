@@ -27,7 +27,8 @@ def markdown_tables(
     together = f", {'averaged over' if way == 'mean' else 'the worst by'} {_names(over)}" if over else ""
     seeds = len(results.seeds)
     spread = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ", one seed"
-    return "\n\n".join([*parts, f"{name_of(metric).capitalize()}{unit}{together}{spread}."])
+    name = name_of(metric)
+    return "\n\n".join([*parts, f"{name[0].upper()}{name[1:]}{unit}{together}{spread}."])
 
 
 def markdown_differences(results: Results, columns: str, against: str, by: Sequence[str], metric: str) -> str:

@@ -44,6 +44,7 @@ NAMES = {
     "late_train_loss": "mean training loss over the second half of the rounds",
     "loss": "test loss",
     "lowest_late_accuracy": "lowest test accuracy that was measured in the second half of the rounds",
+    "majority_fall": "how far test accuracy fell from before a Byzantine-majority round to after it",
     "marina_pp": "Byz-VR-MARINA-PP",
     "mifa": "MIFA",
     "min_max": "min-max",

@@ -60,6 +60,24 @@ def deepest_fall(values: Iterable[float]) -> float:
     return deepest
 
 
+def fall_across(points: Iterable[tuple[int, float]], rounds: Iterable[int]) -> float | None:
+    """Return how far a series falls from the last point before a round to the first one after it, in the mean.
+
+    A point of the round itself is after it. A rise is a fall below 0; None if no round has points on both sides.
+
+    >>> fall_across([(5, 40.0), (10, 70.0), (15, 50.0)], [12])
+    20.0
+    """
+    measured = list(points)
+    falls = []
+    for place in rounds:
+        before = [value for number, value in measured if number < place]
+        after = [value for number, value in measured if number >= place]
+        if before and after:
+            falls.append(before[-1] - after[0])
+    return sum(falls) / len(falls) if falls else None
+
+
 class RunSource(Protocol):
     """Where what is known of a run comes from."""
 
@@ -129,9 +147,9 @@ class RunResult:
         """The final figures, and those that the way there has.
 
         Where a run ends says little about a run that falls and recovers: of the second half there are means and the
-        lowest accuracy, of the whole run how far the accuracy ever fell.
+        lowest accuracy, of the whole run how far the accuracy ever fell, and how far at Byzantine-majority rounds.
         """
-        late = {}
+        late: Record = {}
         for metric, points in self.history.points.items() if self.final else ():
             found = [value for number, value in points if 2 * number > points[-1][0]]
             values = [value for value in found if math.isfinite(value)]
@@ -142,6 +160,7 @@ class RunResult:
             if values and metric == "accuracy":
                 late["lowest_late_accuracy"] = min(values)
                 late["deepest_fall"] = deepest_fall([value for _, value in points])
+                late["majority_fall"] = fall_across(points, self.history.majority)
         return self.final | late
 
     @property

@@ -19,7 +19,7 @@ Row = tuple[str, ...]
 ACCURACIES = ("test_accuracy", "validation_accuracy", "best_accuracy", "late_accuracy", "lowest_late_accuracy")
 """Figures of which more is better; of all others less is."""
 
-FALLS = ("deepest_fall",)
+FALLS = ("deepest_fall", "majority_fall")
 """Differences of accuracies."""
 
 PERCENT = (*ACCURACIES, *FALLS, "late_byzantine_weight", "late_clipped")
