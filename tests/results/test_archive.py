@@ -77,6 +77,35 @@ def test_a_damaged_line_is_named(study, tmp_path, damage):
         results.read_results(tmp_path / "kept.jsonl")
 
 
+@pytest.mark.parametrize("kept", [1, 2, 40])
+def test_a_file_that_was_cut_off_between_two_lines_is_refused(study, tmp_path, kept):
+    """A cell whose best setting is among the lost lines would else be judged by another."""
+    results.export(study, tmp_path / "kept.jsonl")
+    lines = (tmp_path / "kept.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "kept.jsonl").write_text("".join(lines[:kept]))
+    with pytest.raises(StoreError, match=rf"kept.jsonl holds {kept - 1} of {len(lines) - 1} runs: it was cut off"):
+        results.read_results(tmp_path / "kept.jsonl")
+
+
+def test_a_figure_that_is_no_number_is_damage(study, tmp_path):
+    results.export(study, tmp_path / "kept.jsonl")
+    lines = (tmp_path / "kept.jsonl").read_text().splitlines()
+    line = json.loads(lines[1])
+    line["final"]["test_accuracy"] = float("nan")
+    (tmp_path / "kept.jsonl").write_text("\n".join([lines[0], json.dumps(line), *lines[2:]]))
+    with pytest.raises(StoreError, match=r"does not hold a study \(line 2\)"):
+        results.read_results(tmp_path / "kept.jsonl")
+
+
+def test_a_layout_of_another_study_is_damage(study, tmp_path):
+    results.export(study, tmp_path / "kept.jsonl")
+    about, *lines = (tmp_path / "kept.jsonl").read_text().splitlines()
+    changed = {**json.loads(about), "layout": {"rows": "x"}}
+    (tmp_path / "kept.jsonl").write_text("\n".join([json.dumps(changed), *lines]))
+    with pytest.raises(StoreError, match=r"does not hold a study \(line 1\)"):
+        results.read_results(tmp_path / "kept.jsonl")
+
+
 def test_a_file_that_cannot_be_written_gets_one_line(study, tmp_path):
     with pytest.raises(StoreError, match=r"there is no folder .*new; make it first"):
         results.export(study, tmp_path / "new" / "kept.jsonl")

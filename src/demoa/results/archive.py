@@ -1,12 +1,13 @@
 """A study in one file, small enough to be kept beside what is written about it: JSON, a line per run.
 
-The first line says what the study is. A run has its labels, its final figures and what is drawn of it; of runs that
+The first line says what the study is, and how many runs there are. A run has its labels, its final figures and what is drawn of it; of runs that
 halving has dropped, only what validation said. The records of single rounds are left out.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +82,7 @@ class KeptSource:
 
 def write(results: Results, target: Path) -> int:
     """Write a study to a file, and return how many runs it holds."""
-    about = {"format": FORMAT, **{name: getattr(results, name) for name in ABOUT}}
+    about = {"format": FORMAT, "runs": len(results.runs), **{name: getattr(results, name) for name in ABOUT}}
     lines = [json.dumps(line) + "\n" for line in [about, *map(_line, results.runs)]]
     if not target.parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {target.parent}; make it first")
@@ -111,11 +112,12 @@ def read(path: Path) -> Results:
         about = json.loads(lines[0])
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
+        count = _of(about, "runs", int)
         given = {name: _of(about, name, kind) for name, kind in ABOUT.items()}
         for name in ("scaled", "seeds", "tuned"):
             given[name] = tuple(given[name])
-        if not lines[1:]:
-            raise ValueError("no runs")
+        if not {axis for role, axis in given["layout"].items() if role != "metrics"} <= set(given["axes"]):
+            raise ValueError("the layout of another study")
     except DAMAGE as error:
         raise _refusal(path, 1) from error
     runs = []
@@ -124,6 +126,10 @@ def read(path: Path) -> Results:
             runs.append(_run(json.loads(text), given["axes"]))
         except DAMAGE as error:
             raise _refusal(path, number) from error
+    if len(runs) != count:
+        raise StoreError(
+            f"{path} holds {len(runs)} of {count} runs: it was cut off; make it with demoa export FOLDER NAME{SUFFIX}"
+        )
     return Results(**given, runs=tuple(runs))
 
 
@@ -141,7 +147,7 @@ def _run(line: Mapping[str, Any], axes: Mapping[str, Any]) -> RunResult:
     if not all(isinstance(name, str) for name in _of({"machines": [], **line}, "machines", list)):
         raise TypeError("machines")
     for figure in line["final"].values():
-        if figure is not None and not isinstance(figure, (int, float)):
+        if figure is not None and not math.isfinite(figure):
             raise ValueError("a figure that is no number")
     if line["spec"]:
         int(line["spec"]["run"]["rounds"])
