@@ -15,6 +15,7 @@ from demoa.report.gather import Figure, Layout, Line, Panel
 from demoa.results import read_results
 from demoa.results.archive import KeptSource
 from demoa.results.run import RunResult
+from demoa.results.selection import narrowed
 from demoa.results.tables import final_tables
 from tests.made_up import ALGORITHMS, altered, made_up
 
@@ -199,6 +200,25 @@ def test_a_short_stretch_has_ticks_enough():
     layout = Layout(None, None, "algorithm.alpha", ("accuracy",))
     canvas = draw(Figure({}, [""], [""], ["0.5"], (panel,)), layout, stretched=True)
     assert {95, 96, 97, 98} <= set(canvas.get_axes()[0].get_yticks())
+
+
+@pytest.mark.parametrize(("values", "limits"), [([1.0, 1.0], (99.8, 99.9)), ([0.0, 0.0], (1, 2))])
+def test_accuracies_at_the_very_end_of_the_scale_lie_on_its_edge(values, limits):
+    panel = Panel("", "", (line_of(values, "accuracy"),))
+    layout = Layout(None, None, "algorithm.alpha", ("accuracy",))
+    assert draw(Figure({}, [""], [""], ["0.5"], (panel,)), layout, stretched=True).get_axes()[0].get_ylim() == limits
+
+
+def test_the_caption_of_a_small_map_is_not_cut_off(tmp_path):
+    study = made_up(tmp_path / "study", attacks=("alie",), rounds=10)
+    read = narrowed(read_results(study), {"algorithm.name": ["demoa", "fedavg"]})
+    canvas = map_of(read, "algorithm.name", "demoa", ["split"], "attack.name", "test_accuracy")
+    canvas.draw_without_rendering()
+    caption = canvas.get_axes()[-1].xaxis.get_label()
+    assert caption.get_text().endswith("3 seeds")
+    box = caption.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= canvas.bbox.x1
 
 
 def test_ends_are_spread_out(study):

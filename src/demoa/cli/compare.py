@@ -14,6 +14,15 @@ from demoa.results.reader import FolderSource
 from demoa.results.run import History
 
 
+def run_folders(paths: list[Path]) -> list[Path]:
+    """Return folders of runs: those given, and in place of one that holds folders of runs, these."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(each.parent for each in path.glob("*/spec.json"))
+        found += inside if inside and not (path / "spec.json").exists() else [path]
+    return found
+
+
 def compare_runs(folders: list[Path], console: Console) -> None:
     """Print one line per run: what it was, and how it ended."""
     table = Table(box=None, pad_edge=False)
@@ -21,22 +30,26 @@ def compare_runs(folders: list[Path], console: Console) -> None:
         table.add_column(name, no_wrap=True)
     for name in ("majority", "best", "test"):
         table.add_column(name, justify="right", no_wrap=True)
+    collapsed = False
     for path in folders:
         folder = RunFolder(path)
         _, spec = folder.spec()
         final, history = folder.final(), FolderSource(folder).history()
         best, end = _figures(history, final)
+        fell = bool(final and final["collapsed"])
+        collapsed = collapsed or fell
         table.add_row(
             path.name,
             spec["algorithm"]["name"],
             spec["attack"]["name"],
             str(len(history.majority)),
             best,
-            f"{end} !" if final and final["collapsed"] else end,
+            f"{end} !" if fell else end,
         )
     console.print(table)
     console.print("majority: rounds with more Byzantine than honest clients.")
-    console.print("!: ended 20 points or more below its best.")
+    if collapsed:
+        console.print("!: ended 20 points or more below its best.")
 
 
 def _figures(history: History, final: Record | None) -> tuple[str, str]:

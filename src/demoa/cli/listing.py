@@ -33,10 +33,12 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
 
 def list_families(console: Console) -> None:
     """Print every member of every family with the first line of its description."""
-    short = {name: alias for alias, name in [*RULE_ALIASES.items(), *ATTACK_ALIASES.items()]}
+    short: dict[str, list[str]] = {}
+    for alias, name in [*RULE_ALIASES.items(), *ATTACK_ALIASES.items()]:
+        short.setdefault(name, []).append(alias)
     for family, members in FAMILIES.items():
         console.print(f"\n[bold]{family}[/bold]")
         for name, member in sorted(members.items()):
-            title = f"{name} ({short[name]})" if name in short else name
+            title = f"{name} ({', '.join(short[name])})" if name in short else name
             line = (inspect.getdoc(member) or "").splitlines()[0]
-            console.print(f"  {title:<24}{line}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"  {title:<26}{line}", markup=False, highlight=False, soft_wrap=True)

@@ -10,8 +10,9 @@ import click
 import typer
 from rich.console import Console
 
+from demoa import __version__
 from demoa.cli import reading
-from demoa.cli.compare import compare_runs
+from demoa.cli.compare import compare_runs, run_folders
 from demoa.cli.listing import list_families
 from demoa.core.errors import ConfigError, DemoaError, first_line
 
@@ -22,6 +23,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"demoa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """Federated training that stays right although most clients are absent and some of them lie."""
+
+
 data_app = typer.Typer(help="Data sets: what is there, and fetching.", no_args_is_help=True)
 app.add_typer(reading.app)
 app.add_typer(data_app, name="data")
@@ -107,15 +125,16 @@ def sweep(
 
 @app.command()
 def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs, or of folders of runs.")],
     picture: Annotated[Path | None, typer.Option(help="Draw the accuracy curves into this PNG or PDF file.")] = None,
 ) -> None:
     """Show runs side by side."""
-    compare_runs(folders, console)
+    runs = run_folders(folders)
+    compare_runs(runs, console)
     if picture is not None:
         from demoa.report.figures import draw_runs
 
-        draw_runs(folders, picture)
+        draw_runs(runs, picture)
         console.print(f"Picture: {picture}")
 
 

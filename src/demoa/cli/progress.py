@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -18,19 +18,24 @@ class Lines:
         """Take the display that they are part of."""
         self._progress = progress
 
-    def add(self, name: str, rounds: int, done: int) -> TaskLine:
+    def add(self, name: str, rounds: int) -> TaskLine:
         """Add the line of a run."""
-        return TaskLine(self._progress, name, rounds, done)
+        return TaskLine(self._progress, name, rounds)
 
 
 class TaskLine:
     """The line of one run."""
 
-    def __init__(self, progress: Progress, name: str, rounds: int, done: int) -> None:
-        """Show how far the run is."""
+    def __init__(self, progress: Progress, name: str, rounds: int) -> None:
+        """Show that nothing is played yet."""
         self._progress = progress
         self._majority = 0
-        self._task = progress.add_task(name, total=rounds, completed=done, shown="", majority=0)
+        self._task = progress.add_task(name, total=rounds, shown="", majority=0)
+
+    def go_on(self, before: Sequence[Record]) -> None:
+        """Show what was played before."""
+        self._majority = sum(record["majority"] for record in before)
+        self._progress.update(self._task, completed=len(before), majority=self._majority)
 
     def show(self, record: Record) -> None:
         """Show what the record of a round says."""

@@ -51,9 +51,11 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     settings = {tuple(sorted(run.setting.items())) for run in results.runs}
     tuned = " and in what was tuned for it" if len(settings) > 1 else " alone"
     spread = f"; mean ± standard deviation over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
+    least = min((each.least for each in found if each.pairs > 0), default=1.0)
+    too_few = ", which so few pairs cannot come to" if tested * least >= CALLED else ""
     caption = (
         f"Difference from {named(columns, against)} {count} with the same seed, that differ in {name_of(columns)}"
-        f"{tuned}{spread}; p-values by exchange of signs {units}; bold where they are below {CALLED}{holm}."
+        f"{tuned}{spread}; p-values by exchange of signs {units}; bold where they are below {CALLED}{holm}{too_few}."
     )
     return "\n".join(lines) + f"\n\n{caption}"
 

@@ -103,13 +103,17 @@ class Turn:
         done, rounds = 0 if job.is_new else len(job.folder.records()), job.experiment.spec.run.rounds
         path, spec = job.folder.path, job.experiment.resolved
         self._watchers = [make_tracker(track, path, spec, done) for track in trackers]
-        self._line = lines.add(name, rounds, done)
+        self._line = lines.add(name, rounds)
         self._rounds: Generator[Record, None, None] | None = None
         self.is_over = False
 
     def begin(self) -> None:
         """Make the folder ready, or take the run up from it."""
-        (begin if self._job.is_new else take_up)(self._job.experiment, self._job.folder)
+        if self._job.is_new:
+            begin(self._job.experiment, self._job.folder)
+        else:
+            take_up(self._job.experiment, self._job.folder)
+            self._line.go_on(self._job.folder.records())
         self._rounds = play(self._job.experiment, self._job.folder)
 
     def play_round(self) -> None:

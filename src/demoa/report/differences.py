@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ LEAST_INCHES = 2.2
 """How wide a panel is at least: its title needs that."""
 MARGIN_INCHES = (1.9, 1.5)
 """Beside and below the fields: names of rows, and of columns and colours."""
+CAPTION_LETTER_INCHES = 0.055
 MINE, THEIRS = "#0072B2", "#D55E00"
 """Where the curve that all others are compared with is better, and where the other one is."""
 COLOURS = LinearSegmentedColormap.from_list("mine, theirs", [MINE, "#f7f7f7", THEIRS])
@@ -162,7 +164,8 @@ def _drawn(
         axis.tick_params(length=0)
         axis.spines[:].set_visible(False)
     bar = canvas.colorbar(shown, ax=list(axes), location="bottom", shrink=0.4, aspect=40, pad=0.02)
-    bar.set_label(_caption(metric, named(curves, against), seeds), fontsize=7)
+    letters = int((canvas.get_figwidth() - MARGIN_INCHES[0] / 2) / CAPTION_LETTER_INCHES)
+    bar.set_label(textwrap.fill(_caption(metric, named(curves, against), seeds), letters), fontsize=7)
     bar.ax.tick_params(labelsize=6)
     return canvas
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from demoa.core.errors import ConfigError, StoreError
 from demoa.core.types import Floats
 from demoa.report.gather import Figure, Layout, Panel, band, figures_of, layout_of, missing, with_roles
-from demoa.report.stretched import not_stretched, stretch
+from demoa.report.stretched import NOTE, not_stretched, stretch
 from demoa.report.style import MARK, colours_of, dashes_of, is_logarithmic, name_of, named
 from demoa.results import Results, RunFolder
 from demoa.results.reader import side_by_side
@@ -133,17 +133,19 @@ def _drawn(figure: Figure, layout: Layout, stretched: bool) -> Canvas:
             if line == len(rows) - 1:
                 axis.set_xlabel("round")
             if not any((row, before) in by_place for before in figure.columns[:place]):
-                axis.set_ylabel(label_of_row(layout.rows, row if len(figure.rows) > 1 else "", name_of(metric)))
+                what = f"{name_of(metric)} {NOTE}" if stretched and metric == "accuracy" else name_of(metric)
+                axis.set_ylabel(label_of_row(layout.rows, row if len(figure.rows) > 1 else "", what))
         if is_logarithmic(metric):
             _plain_ticks(axes[line, 0])
         elif metric == "accuracy" and stretched:
             stretch(axes[line, 0], 100 * _means(figure.panels, metric))  # one scale for all rows
         else:  # once all curves are there: panels of a row share their scale
             axes[line, 0].set_ylim(0, 101 if metric == "accuracy" else None)
+    seeds = max(len(line.runs) for panel in figure.panels for line in panel.lines)
     marks = []
     if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
-        marks = [Line2D([], [], color=MARK, marker="|", ls="none", label="Byzantine-majority round")]
-    seeds = max(len(line.runs) for panel in figure.panels for line in panel.lines)
+        round_of = "Byzantine-majority round" + (" of one of them" if seeds > 1 else "")
+        marks = [Line2D([], [], color=MARK, marker="|", ls="none", label=round_of)]
     legend(canvas, layout.curves, figure.curves, marks, seeds)
     return canvas
 

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from demoa.core.errors import ConfigError
 from demoa.report.figures import LOOKS, SCREEN_DPI, label_of_row, legend, save_canvas
 from demoa.report.gather import Layout, Line, band, layout_of, lines_of, with_roles
-from demoa.report.stretched import not_stretched, stretch
+from demoa.report.stretched import NOTE, not_stretched, stretch
 from demoa.report.style import MARK, colours_of, is_logarithmic, name_of, named
 from demoa.results.run import Results, RunResult
 from demoa.results.tables import ACCURACIES, FALLS, PERCENT, finals, known_axes, usual_metric
@@ -82,6 +82,7 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str, *, str
                 )
                 axes[0, number].set_title(named(columns, column), fontsize=9)
             unit = ", points" if metric in FALLS else ", %" if metric in PERCENT else ""
+            unit += f" {NOTE}" if stretched else ""
             if stretched:
                 ends = [_value(run, metric) for _, line in lines for run in line.runs]
                 stretch(axes[place, 0], np.array([end for end in ends if end is not None]))

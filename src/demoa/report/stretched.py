@@ -1,4 +1,4 @@
-"""A scale on which accuracies that are close to 100 % can be told apart: that of the log odds."""
+"""A scale on which accuracies that are close to 100 % can be told apart: that of the log odds, log(p / (1 - p))."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from demoa.core.types import Floats
 
 TICKS = (1, 2, 5, 10, 20, 50, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9)
 """In percent; what lies outside is drawn at the edge."""
+NOTE = "(log odds)"
+"""What stands beside an axis that is stretched."""
 FEW = 4
 """Where there would be fewer ticks, there are more of them, at even distances."""
 
 
 def stretch(axis: Any, values: Floats) -> None:
     """Give the vertical axis this scale, from the tick below all values, in percent, to the tick above them."""
-    low = max([tick for tick in TICKS if tick < min(values, default=50)], default=TICKS[0])
-    high = min([tick for tick in TICKS if tick > max(values, default=50)], default=TICKS[-1])
+    low = max([tick for tick in TICKS[:-1] if tick < min(values, default=50)], default=TICKS[0])
+    high = min([tick for tick in TICKS[1:] if tick > max(values, default=50)], default=TICKS[-1])
     axis.set_yscale("function", functions=(_odds, _percent))
     axis.set_ylim(low, high)
     ticks = [tick for tick in TICKS if low <= tick <= high]

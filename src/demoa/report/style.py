@@ -28,6 +28,7 @@ NAMES = {
     "demoa": "DeMoA",
     "fedavg": "FedAvg",
     "fedcm": "FedCM",
+    "gaussian": "Gaussian noise",
     "geometric_median": "geometric median",
     "iid": "IID",
     "ipm": "IPM",

@@ -1,7 +1,7 @@
 """A study in one file, small enough to be kept beside what is written about it: JSON, a line per run.
 
-The first line says what the study is, and how many runs there are. A run has its labels, its final figures and what is drawn of it; of runs that
-halving has dropped, only what validation said. The records of single rounds are left out.
+The first line says what the study is, and how many runs there are. A run has its labels, its final figures and what is
+drawn of it; of runs that halving has dropped, only what validation said. The records of single rounds are left out.
 """
 
 from __future__ import annotations

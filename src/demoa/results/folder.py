@@ -57,7 +57,9 @@ class RunFolder:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}; choose another folder") from error
 
     def check_free(self) -> None:
-        """Raise ConfigError if the folder holds a run."""
+        """Raise ConfigError if the folder holds a run, or is none."""
+        if self.path.exists() and not self.path.is_dir():
+            raise ConfigError(f"{self.path} is a file; give a folder for the results")
         if self.has_begun:
             raise ConfigError(f"{self.path} already holds a run; go on with --resume, or choose another folder")
 

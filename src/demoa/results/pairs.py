@@ -43,6 +43,7 @@ class Difference:
         missing: How many more there should be.
         p: How often a mean difference as large would come about if in each pair it were chance which run is which.
         corrected: The same with Holm's correction for all differences that were asked for together and have a pair.
+        least: The smallest p that so many pairs, or seeds, can come to: where all differ the same way.
     """
 
     group: dict[str, str]
@@ -53,6 +54,7 @@ class Difference:
     missing: int
     p: float
     corrected: float
+    least: float
 
 
 def differences(results: Results, axis: str, against: str, metric: str, by: Sequence[str] = ()) -> list[Difference]:
@@ -82,7 +84,8 @@ def differences(results: Results, axis: str, against: str, metric: str, by: Sequ
             pairs.setdefault(place, []).extend(gaps)
             wanted[place] = wanted.get(place, 0) + len(results.seeds)
     places = [place for place in _places(results, axis, against, by) if place in wanted]
-    chances = {place: exchanged(_units(pairs[place], len(results.seeds))) for place in places if pairs[place]}
+    units = {place: _units(pairs[place], len(results.seeds)) for place in places if pairs[place]}
+    chances = {place: exchanged(gaps) for place, gaps in units.items()}
     corrected = dict(zip(chances, holm(list(chances.values())), strict=True))
     return [
         Difference(
@@ -94,6 +97,7 @@ def differences(results: Results, axis: str, against: str, metric: str, by: Sequ
             missing=wanted[place] - len(pairs[place]),
             p=chances.get(place, math.nan),
             corrected=corrected.get(place, math.nan),
+            least=2.0 ** (1 - len(units[place])) if place in units else math.nan,
         )
         for place in places
     ]

@@ -94,6 +94,11 @@ class Study:
 def read_study(path: Path, settings: list[str] | None = None) -> Study:
     """Return the study in a TOML file, with `section.key=value` settings on top of its spec."""
     table = _with_parents(path, seen=())
+    if odd := (set(SECTIONS) - set(KEYS)) & table.keys():
+        raise ConfigError(
+            f"{path} is the spec of a run, as it has {', '.join(sorted(odd))}: play it with demoa run, or put "
+            "what all runs of a study share into [spec]"
+        )
     for key in table:
         if key not in KEYS:
             raise unknown_name(f"key in {path}", key, KEYS)
