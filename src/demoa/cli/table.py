@@ -39,7 +39,8 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     labels = list(dict.fromkeys(each.label for each in found))
     by_place = {(tuple(each.group.values()), each.label): each for each in found}
     pairs = sorted({each.pairs for each in found})
-    units = "of whole seeds" if len(results.seeds) >= ENOUGH_SEEDS else "of single pairs, given these seeds"
+    whole = len(results.seeds) >= ENOUGH_SEEDS
+    units = "of whole seeds" if whole else "of single pairs, given these seeds"
     names = [named(columns, label) for label in labels]
     lines = [_line([_names(by) or "", *names]), "|---|" + "--:|" * len(names)]
     for group in groups:
@@ -52,7 +53,7 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     tuned = " and in what was tuned for it" if len(settings) > 1 else " alone"
     spread = f"; mean ± standard deviation over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
     least = min((each.least for each in found if each.pairs > 0), default=1.0)
-    too_few = ", which so few pairs cannot come to" if tested * least >= CALLED else ""
+    too_few = f", which so few {'seeds' if whole else 'pairs'} cannot come to" if tested * least >= CALLED else ""
     caption = (
         f"Difference from {named(columns, against)} {count} with the same seed, that differ in {name_of(columns)}"
         f"{tuned}{spread}; p-values by exchange of signs {units}; bold where they are below {CALLED}{holm}{too_few}."
