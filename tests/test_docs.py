@@ -89,5 +89,13 @@ def test_a_page_that_cannot_be_made_is_named(tmp_path, text, line):
 
 def test_pages_link_to_what_is_there():
     for page in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for target, section in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+            aim = page.parent / target if target else page
+            assert aim.exists(), f"{page.name} links to {target}"
+            assert not section or section in sections(aim), f"{page.name} links to {target}#{section}"
+
+
+def sections(page):
+    """The names by which the headings of a page are linked to."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
