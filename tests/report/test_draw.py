@@ -85,7 +85,7 @@ def test_every_run_has_its_dot_and_every_whole_cell_its_mean(study):
         (["--out", "a.png", "--final", "attack.name", "--metric", "a", "--metric", "b"], "give --metric once"),
         (["--out", "a.png", "--final", "attack.name"], "aggregation.rule has several labels and no place"),
         (["--out", "a.png", "--final", "attack"], "unknown axis 'attack'; did you mean 'attack.name'"),
-        (["--out", "a.png", "--final", "split"], "an axis has two roles among split"),
+        (["--out", "a.png", "--final", "split"], "split is both --rows and --final: give one of them another axis"),
         (["--out", "a.png", "--metric", "acc"], "unknown metric 'acc'"),
         (["--out", "a.png", "--against", "demo"], "unknown label of algorithm.name 'demo'; did you mean 'demoa'"),
         (["--out", "a.png", "--against", "demoa"], "aggregation.rule has several labels and no place in the map"),
@@ -106,7 +106,13 @@ def test_every_run_has_its_dot_and_every_whole_cell_its_mean(study):
         ),
         (["--out", "a.png", "--against", "demoa", "--final", "split"], "give either --final or --against"),
         (["--out", "a.png", "--against", "demoa", "--stretch"], "--against draws differences: leave one out"),
-        (["--out", "a.png", "--final", "attack.name", "--metric", "test_loss", "--stretch"], "test_loss is none"),
+        (
+            [
+                *("--out", "a.png", "--where", "aggregation.rule=krum"),
+                *("--final", "attack.name", "--metric", "test_loss", "--stretch"),
+            ],
+            "test_loss is none",
+        ),
         (["--out", "new/a.txt", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got"),
         (["--out", "a", "--where", "aggregation.rule=krum"], "a picture must end in .png, .pdf, .svg, got 'a'"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,11 +55,11 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str, *, str
         metric: The final figure.
         stretched: Whether accuracies that are close to 100 % are spread out.
     """
+    columns = None if layout.columns == places else layout.columns
+    _check(results, {"rows": layout.rows, "columns": columns, "curves": layout.curves, "final": places})
+    finals(results, metric)  # refuses one that runs do not have
     if stretched and metric not in ACCURACIES:
         raise not_stretched(metric)
-    columns = None if layout.columns == places else layout.columns
-    _check(results, [axis for axis in (layout.rows, columns, layout.curves, places) if axis is not None])
-    finals(results, metric)  # refuses one that runs do not have
     rows_of, columns_of, curves, labels = (
         [""] if axis is None else results.axes[axis] for axis in (layout.rows, columns, layout.curves, places)
     )
@@ -93,11 +94,14 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str, *, str
     return canvas
 
 
-def _check(results: Results, roles: list[str]) -> None:
-    known_axes(results, roles)
-    if len(set(roles)) < len(roles):
-        raise ConfigError(f"an axis has two roles among {', '.join(roles)}; give each one")
-    others = [axis for axis, labels in results.axes.items() if len(labels) > 1 and axis not in roles]
+def _check(results: Results, roles: Mapping[str, str | None]) -> None:
+    """Refuse axes that are not there, that have two roles, or none though runs differ in them."""
+    given = {role: axis for role, axis in roles.items() if axis is not None}
+    known_axes(results, given.values())
+    for (one, axis), (other, twin) in itertools.combinations(given.items(), 2):
+        if axis == twin:
+            raise ConfigError(f"{axis} is both --{one} and --{other}: give one of them another axis")
+    others = [axis for axis, labels in results.axes.items() if len(labels) > 1 and axis not in given.values()]
     if others:
         raise ConfigError(f"{', '.join(others)} has several labels and no place in the picture; choose with --where")
 
