@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from demoa import __version__
 from demoa.cli.main import main
 from demoa.core.errors import DemoaError
 from demoa.experiment import run as demoa_run
@@ -209,6 +210,7 @@ def test_wrong_settings_get_one_clear_line(tmp_path, words, message, monkeypatch
 def test_wrong_flags_and_folders_are_refused(finished, tmp_path, capsys):
     path, _ = finished
     (tmp_path / "bad.toml").write_text("[run\n")
+    (tmp_path / "study.toml").write_text('extends = "other.toml"\n[axes]\nrun.lr = [0.1]\n')
     for words, message in (
         (["run"], "give either --out FOLDER"),
         (["run", "--out", tmp_path / "a", "--resume", path], "give either --out FOLDER"),
@@ -218,7 +220,9 @@ def test_wrong_flags_and_folders_are_refused(finished, tmp_path, capsys):
         (["run", tmp_path / "none.toml", "--out", tmp_path / "a"], "cannot read"),
         (["run", tmp_path / "bad.toml", "--out", tmp_path / "a"], "is not valid TOML"),
         (["run", "--out", "/proc/demoa", *SMALL], "cannot write to"),
-        (["compare", tmp_path], "holds no run"),
+        (["compare", tmp_path], "holds no run: give folders of runs"),
+        (["run", "--out", tmp_path / "bad.toml", *SMALL], "bad.toml is a file; give a folder for the results"),
+        (["run", tmp_path / "study.toml", "--out", tmp_path / "a"], "is a study, as it has axes, extends: play it"),
         (["run", "--out", tmp_path / "t", *SMALL, "--track", "paper"], "unknown tracker 'paper'"),
         (["compare", path, "--picture", tmp_path / "curves.xyz"], "a picture must end in .png"),
         (["majority", "--p", "0"], "p must be above 0"),
@@ -244,6 +248,31 @@ def test_runs_go_on_side_by_side_and_come_back_together(tmp_path):
         assert (tmp_path / "all" / "fedavg-p0.6" / name).read_bytes() == (alone / name).read_bytes()
     (alone / "final.json").unlink()
     assert demoa("run", "--resume", tmp_path / "all").returncode == 0
+
+
+def test_runs_of_two_folders_are_told_apart(finished, tmp_path, capsys):
+    path, _ = finished
+    for name in ("one", "other"):
+        shutil.copytree(path, tmp_path / name / "alie")
+    with pytest.raises(SystemExit) as stop:
+        main(["compare", str(tmp_path / "one"), str(tmp_path / "other"), str(tmp_path / "one" / "alie")])
+    said = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert said.count("one/alie") == said.count("other/alie") == 1
+
+
+def test_what_was_played_before_counts_when_a_run_goes_on(tmp_path):
+    words = ("--set", "clients.byzantine=4", "--set", "sampling.p=0.3", "--set", "run.seed=4")
+    assert demoa("run", "--out", tmp_path / "run", *SMALL, *words).returncode == 0
+    majorities = sum(record["majority"] for record in RunFolder(tmp_path / "run").records())
+    assert majorities > 0
+    found = demoa("run", "--resume", tmp_path / "run")
+    assert f"majority rounds {majorities:>3}" in found.stdout
+
+
+def test_the_version_is_told():
+    assert demoa("--version").stdout == f"demoa {__version__}\n"
+    assert demoa().returncode == 2  # and says what there is
 
 
 def test_a_changed_spec_is_not_resumed(finished, tmp_path):

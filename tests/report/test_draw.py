@@ -11,7 +11,7 @@ from demoa.core.errors import ConfigError
 from demoa.report.differences import MINE, THEIRS, Gap, gaps, map_of
 from demoa.report.figures import ROUNDING, draw
 from demoa.report.finals import finals_of
-from demoa.report.gather import Figure, Layout, Line, Panel
+from demoa.report.gather import Figure, Hole, Layout, Line, Panel
 from demoa.results import read_results
 from demoa.results.archive import KeptSource
 from demoa.results.run import RunResult
@@ -201,6 +201,25 @@ def test_accuracies_near_one_are_spread_out_and_none_is_cut_off():
         draw(figure, losses, stretched=True)
 
 
+def test_the_stretch_of_a_cell_with_a_hole_is_that_of_its_other_seeds():
+    whole = line_of([0.955, 0.975], "accuracy")
+    holed = replace(line_of([0.12, 0.4], "accuracy"), label="0.9", holes=(Hole(1, "failed", "it fell"),))
+    figure = Figure({}, [""], [""], ["0.5", "0.9"], (Panel("", "", (whole, holed)),))
+    canvas = draw(figure, Layout(None, None, "algorithm.alpha", ("accuracy",)), stretched=True)
+    assert canvas.get_axes()[0].get_ylim() == (10, 98)
+
+
+def test_ends_below_zero_are_seen(tmp_path):
+    """Accuracies rise all the time, at majority rounds too."""
+    rises = read_results(made_up(tmp_path / "study", rounds=100))
+    layout = Layout("split", None, "algorithm.name", ("accuracy",))
+    for axis in finals_of(rises, layout, "attack.name", "majority_fall").get_axes():
+        low, high = axis.get_ylim()
+        ends = [float(line.get_ydata()[0]) for line in axis.lines if line.get_marker() == "o"]
+        assert low < min(ends) < 0
+        assert max(ends) < high
+
+
 def test_a_short_stretch_has_ticks_enough():
     panel = Panel("", "", (line_of([0.955, 0.975], "accuracy"),))
     layout = Layout(None, None, "algorithm.alpha", ("accuracy",))
@@ -218,7 +237,8 @@ def test_accuracies_at_the_very_end_of_the_scale_lie_on_its_edge(values, limits)
 def test_the_caption_of_a_small_map_is_not_cut_off(tmp_path):
     study = made_up(tmp_path / "study", attacks=("alie",), rounds=10)
     read = narrowed(read_results(study), {"algorithm.name": ["demoa", "fedavg"]})
-    canvas = map_of(read, "algorithm.name", "demoa", ["split"], "attack.name", "test_accuracy")
+    rows = ["split", "aggregation.rule"]
+    canvas = map_of(read, "algorithm.name", "demoa", rows, "attack.name", "test_accuracy")
     canvas.draw_without_rendering()
     caption = canvas.get_axes()[-1].xaxis.get_label()
     assert caption.get_text().endswith("3 seeds")

@@ -58,6 +58,27 @@ def test_a_seed_that_one_of_the_cells_lacks_has_no_figure(study):
     )
 
 
+def test_a_caption_says_where_nothing_could_be_called_a_difference(study, tmp_path):
+    """Of 11 pairs, or of 7 seeds, some difference could be; of 2 seeds with one pair each none."""
+
+    def said(read, by):
+        return markdown_differences(read, "algorithm.name", "demoa", by, METRIC)
+
+    read = results.read_results(study)
+    assert "cannot come to" not in said(read, [])
+    assert said(read, ["split", "attack.name"]).endswith("of the table, which so few pairs cannot come to.")
+    seven = results.read_results(made_up(tmp_path / "seven", rounds=10, seeds=tuple(range(7))))
+    assert "cannot come to" not in said(seven, [])
+    assert said(seven, ["split"]).endswith("of the table, which so few seeds cannot come to.")
+
+
+def test_pairs_that_are_level_count_for_nothing_in_what_p_could_be(study):
+    read = altered(study, lambda run: {METRIC: 0.5 + 0.1 * (run.seed == 0 and run.cell["algorithm.name"] == "fedavg")})
+    (found,) = [each for each in pairs.differences(read, "algorithm.name", "demoa", METRIC) if each.label == "fedavg"]
+    assert found.pairs == 12
+    assert found.least == 2.0**-3
+
+
 def test_a_difference_says_whether_anything_was_tuned(study):
     """An axis of tuning with one value everywhere tunes nothing."""
     read = results.read_results(study)
@@ -67,7 +88,8 @@ def test_a_difference_says_whether_anything_was_tuned(study):
         return markdown_differences(replace(read, runs=runs), "algorithm.name", "demoa", [], METRIC)
 
     assert "differ in algorithm alone;" in said(lambda run: "0.1")
-    tuned = said(lambda run: "0.01" if run.cell["attack.name"] == "alie" else "0.1")
+    assert "differ in algorithm alone;" in said(lambda run: "0.01" if run.cell["attack.name"] == "alie" else "0.1")
+    tuned = said(lambda run: "0.01" if run.cell["algorithm.name"] == "fedavg" else "0.1")
     assert "differ in algorithm and in what was tuned for it;" in tuned
 
 
@@ -121,10 +143,10 @@ def test_how_far_a_run_falls_is_measured_from_its_best_so_far():
     assert run.figures["majority_fall"] is None
 
 
-def test_how_far_a_run_falls_at_majority_rounds_is_a_mean_over_those_with_a_measurement_on_both_sides():
+def test_how_far_a_run_falls_at_majority_rounds_is_a_mean_over_the_measurements_around_them():
     """Round 20 is measured after it was played; nothing is measured before round 5, or after round 60."""
     points = {"accuracy": [[10, 0.7], [20, 0.5], [30, 0.9], [40, 0.6]]}
-    kept = KeptSource({"majority": [5, 20, 21, 60], "points": points, "final": {"a": 1}})
+    kept = KeptSource({"majority": [5, 20, 21, 22, 60], "points": points, "final": {"a": 1}})
     run = RunResult("a", {}, {}, 0, True, "done", None, kept)
     assert run.figures["majority_fall"] == pytest.approx((0.2 - 0.4) / 2)
 

@@ -146,6 +146,7 @@ def test_words_and_looks_do_not_make_another_study(tmp_path):
 
 
 WRONG = [
+    ("[attack]\nname = 'alie'\n[axes]\nrun.lr = [0.1]", r"study.toml has attack, sections of a spec: .*in \[spec\]"),
     ("[axes]\nrun.lrr = [0.1]", "unknown key in run 'lrr'; did you mean 'lr'.*in run.lrr = 0.1"),
     ("[axes]\nrun.lr = []", "axes: run.lr is empty; give it at least one value"),
     ("[axes]\nrun.lr = 0.1", "axes: run.lr must be a list or a range"),

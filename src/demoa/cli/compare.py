@@ -8,9 +8,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from demoa.core.errors import ConfigError
 from demoa.results import RunFolder
 from demoa.results.folder import Record
-from demoa.results.reader import FolderSource
+from demoa.results.reader import FolderSource, runs_in, told_apart
 from demoa.results.run import History
 
 
@@ -18,9 +19,11 @@ def run_folders(paths: list[Path]) -> list[Path]:
     """Return folders of runs: those given, and in place of one that holds folders of runs, these."""
     found: list[Path] = []
     for path in paths:
-        inside = sorted(each.parent for each in path.glob("*/spec.json"))
-        found += inside if inside and not (path / "spec.json").exists() else [path]
-    return found
+        runs = runs_in(path)
+        if not runs:
+            raise ConfigError(f"{path} holds no run: give folders of runs; for a study there is demoa table")
+        found += runs
+    return list({path.resolve(): path for path in found}.values())
 
 
 def compare_runs(folders: list[Path], console: Console) -> None:
@@ -31,7 +34,7 @@ def compare_runs(folders: list[Path], console: Console) -> None:
     for name in ("majority", "best", "test"):
         table.add_column(name, justify="right", no_wrap=True)
     collapsed = False
-    for path in folders:
+    for path, shown in zip(folders, told_apart(folders), strict=True):
         folder = RunFolder(path)
         _, spec = folder.spec()
         final, history = folder.final(), FolderSource(folder).history()
@@ -39,7 +42,7 @@ def compare_runs(folders: list[Path], console: Console) -> None:
         fell = bool(final and final["collapsed"])
         collapsed = collapsed or fell
         table.add_row(
-            path.name,
+            shown,
             spec["algorithm"]["name"],
             spec["attack"]["name"],
             str(len(history.majority)),

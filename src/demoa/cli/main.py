@@ -18,7 +18,6 @@ from demoa.core.errors import ConfigError, DemoaError, first_line
 
 app = typer.Typer(
     name="demoa",
-    help="Federated training that stays right although most clients are absent and some of them lie.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

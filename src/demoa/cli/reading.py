@@ -97,7 +97,9 @@ def draw(
         list[str] | None,
         typer.Option(help="What is drawn, such as accuracy; with --final or --against, a final figure."),
     ] = None,
-    stretch: Annotated[bool, typer.Option("--stretch", help="Spread accuracies out near 100 %: log odds.")] = False,
+    stretch: Annotated[
+        bool, typer.Option("--stretch", help="Spread accuracies out near 100 %: log odds. Bands may be cut off.")
+    ] = False,
     where: Where = None,
 ) -> None:
     """Draw a study into one picture: curves over rounds; where runs end (--final); or differences (--against)."""

@@ -9,7 +9,7 @@ import numpy as np
 from demoa.report.style import name_of, named, said
 from demoa.results import Results
 from demoa.results.pairs import ENOUGH_SEEDS, LEAST, Difference, differences
-from demoa.results.tables import FALLS, PERCENT, Cell, FinalTable, final_tables, judged, key_of, usual_metric
+from demoa.results.tables import FALLS, PERCENT, Cell, FinalTable, Key, final_tables, judged, key_of, usual_metric
 
 CALLED = 0.05
 """A difference is called one where p, corrected for all that stand in a table, is below that."""
@@ -49,8 +49,7 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
     count = f"over {pairs[0]} pairs of single runs each" if len(pairs) == 1 else "over pairs of single runs"
     tested = sum(each.pairs > 0 for each in found)
     holm = f" after Holm's correction for the {tested} differences of the table" if tested > 1 else ""
-    settings = {tuple(sorted(run.setting.items())) for run in results.runs}
-    tuned = " and in what was tuned for it" if len(settings) > 1 else " alone"
+    tuned = " and in what was tuned for it" if _is_tuned(results, columns) else " alone"
     spread = f"; mean ± standard deviation over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
     least = min((each.least for each in found if each.pairs > 0), default=1.0)
     too_few = f", which so few {'seeds' if whole else 'pairs'} cannot come to" if tested * least >= CALLED else ""
@@ -59,6 +58,15 @@ def markdown_differences(results: Results, columns: str, against: str, by: Seque
         f"{tuned}{spread}; p-values by exchange of signs {units}; bold where they are below {CALLED}{holm}{too_few}."
     )
     return "\n".join(lines) + f"\n\n{caption}"
+
+
+def _is_tuned(results: Results, columns: str) -> bool:
+    """Say whether runs that differ in one axis were played at several settings."""
+    settings: dict[Key, set[Key]] = {}
+    for run in results.runs:
+        rest = key_of({axis: label for axis, label in run.cell.items() if axis != columns})
+        settings.setdefault(rest, set()).add(key_of(run.setting))
+    return any(len(found) > 1 for found in settings.values())
 
 
 def markdown_settings(results: Results, rows: Sequence[str], columns: str) -> str:

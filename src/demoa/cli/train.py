@@ -19,6 +19,7 @@ from demoa.experiment.load import read_spec, spec_from
 from demoa.experiment.run import begin, play, take_up
 from demoa.results import RunFolder
 from demoa.results.folder import Record
+from demoa.results.reader import runs_in
 from demoa.results.trackers import Tracker, check_tracker, make_tracker
 
 
@@ -47,11 +48,9 @@ def new_jobs(spec: Path | None, settings: Sequence[str], variations: Sequence[st
 
 def resumed_jobs(path: Path) -> list[Job]:
     """Return the run in a folder, or the runs in the folders inside it."""
-    inside = sorted(found.parent for found in path.glob("*/spec.json"))
-    folders = [path] if (path / "spec.json").exists() or not inside else inside
     jobs = []
     loaded: Loaded = {}
-    for each in folders:
+    for each in runs_in(path) or [path]:
         folder = RunFolder(each)
         jobs.append(Job(folder, make_experiment(spec_from(folder.spec()[1]), loaded), is_new=False))
     return jobs
@@ -97,23 +96,24 @@ class Turn:
     """A run among others that go on at the same time."""
 
     def __init__(self, job: Job, trackers: Sequence[str], lines: Lines, name: str, console: Console) -> None:
-        """Call its audience together; nothing is written yet."""
+        """Take the run up if it has begun, and call its audience together; of a new one nothing is written yet."""
         self._job = job
         self._console = console
-        done, rounds = 0 if job.is_new else len(job.folder.records()), job.experiment.spec.run.rounds
+        self._line = lines.add(name, job.experiment.spec.run.rounds)
+        before: list[Record] = []
+        if not job.is_new:
+            take_up(job.experiment, job.folder)
+            before = job.folder.records()
+            self._line.go_on(before)
         path, spec = job.folder.path, job.experiment.resolved
-        self._watchers = [make_tracker(track, path, spec, done) for track in trackers]
-        self._line = lines.add(name, rounds)
+        self._watchers = [make_tracker(track, path, spec, len(before)) for track in trackers]
         self._rounds: Generator[Record, None, None] | None = None
         self.is_over = False
 
     def begin(self) -> None:
-        """Make the folder ready, or take the run up from it."""
+        """Make the folder of a new run ready."""
         if self._job.is_new:
             begin(self._job.experiment, self._job.folder)
-        else:
-            take_up(self._job.experiment, self._job.folder)
-            self._line.go_on(self._job.folder.records())
         self._rounds = play(self._job.experiment, self._job.folder)
 
     def play_round(self) -> None:

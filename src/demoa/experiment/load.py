@@ -17,7 +17,7 @@ from demoa.experiment.spec import Spec, Variant
 def read_spec(path: Path | None, settings: Iterable[str] = ()) -> Spec:
     """Return the spec in a TOML file, or the default one, with `section.key=value` settings on top."""
     table: dict[str, Any] = {} if path is None else read_toml(path)
-    if odd := {"axes", "extends"} & table.keys():
+    if odd := {"axes", "extends", "spec", "tune", "exclude", "report"} & table.keys():
         raise ConfigError(f"{path} is a study, as it has {', '.join(sorted(odd))}: play it with demoa sweep")
     for setting in settings:
         assign(table, *parse_setting(setting))

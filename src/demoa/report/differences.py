@@ -26,6 +26,7 @@ LEAST_INCHES = 2.2
 MARGIN_INCHES = (1.9, 1.5)
 """Beside and below the fields: names of rows, and of columns and colours."""
 CAPTION_LETTER_INCHES = 0.055
+"""How wide a letter of what stands below is; it has the width of the panels."""
 MINE, THEIRS = "#0072B2", "#D55E00"
 """Where the curve that all others are compared with is better, and where the other one is."""
 COLOURS = LinearSegmentedColormap.from_list("mine, theirs", [MINE, "#f7f7f7", THEIRS])
@@ -164,7 +165,7 @@ def _drawn(
         axis.tick_params(length=0)
         axis.spines[:].set_visible(False)
     bar = canvas.colorbar(shown, ax=list(axes), location="bottom", shrink=0.4, aspect=40, pad=0.02)
-    letters = int((canvas.get_figwidth() - MARGIN_INCHES[0] / 2) / CAPTION_LETTER_INCHES)
+    letters = int((canvas.get_figwidth() - MARGIN_INCHES[0]) / CAPTION_LETTER_INCHES)
     bar.set_label(textwrap.fill(_caption(metric, named(curves, against), seeds), letters), fontsize=7)
     bar.ax.tick_params(labelsize=6)
     return canvas

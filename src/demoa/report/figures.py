@@ -138,13 +138,13 @@ def _drawn(figure: Figure, layout: Layout, stretched: bool) -> Canvas:
         if is_logarithmic(metric):
             _plain_ticks(axes[line, 0])
         elif metric == "accuracy" and stretched:
-            stretch(axes[line, 0], 100 * _means(figure.panels, metric))  # one scale for all rows
+            stretch(axes[line, 0], 100 * _drawn_values(figure.panels, metric))  # one scale for all rows
         else:  # once all curves are there: panels of a row share their scale
             axes[line, 0].set_ylim(0, 101 if metric == "accuracy" else None)
     seeds = max(len(line.runs) for panel in figure.panels for line in panel.lines)
     marks = []
     if any(each for panel in figure.panels for line in panel.lines for each in line.majority.values()):
-        round_of = "Byzantine-majority round" + (" of one of them" if seeds > 1 else "")
+        round_of = "Byzantine-majority round" + (" in one of the seeds" if seeds > 1 else "")
         marks = [Line2D([], [], color=MARK, marker="|", ls="none", label=round_of)]
     legend(canvas, layout.curves, figure.curves, marks, seeds)
     return canvas
@@ -163,13 +163,16 @@ def _floor(figure: Figure, row: str, metric: str) -> float:
     """Return what is drawn for all that is less: below it, losses are rounding, and a log scale has no 0."""
     if not is_logarithmic(metric):
         return 0.0
-    return ROUNDING * max(_means([panel for panel in figure.panels if panel.row == row], metric), default=0.0)
+    return ROUNDING * max(_drawn_values([panel for panel in figure.panels if panel.row == row], metric), default=0.0)
 
 
-def _means(panels: Iterable[Panel], metric: str) -> Floats:
-    """Return all that the curves of some panels go through."""
-    means = [line.mean(metric) for panel in panels for line in panel.lines]
-    values = np.array([value for mean in means if mean is not None for value in mean[1]], float)
+def _drawn_values(panels: Iterable[Panel], metric: str) -> Floats:
+    """Return all that the curves of some panels go through: means, or, where a run is missing, the others."""
+    found: list[float] = []
+    for line in (line for panel in panels for line in panel.lines):
+        mean = line.mean(metric)
+        found += mean[1] if mean else [value for seen in line.by_seed(metric).values() for _, value in seen]
+    values = np.array(found, float)
     return np.asarray(values[np.isfinite(values)])
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from demoa.core.errors import ConfigError
+from demoa.core.types import Floats
 from demoa.report.figures import LOOKS, SCREEN_DPI, label_of_row, legend, save_canvas
 from demoa.report.gather import Layout, Line, band, layout_of, lines_of, with_roles
 from demoa.report.stretched import NOTE, not_stretched, stretch
@@ -64,6 +65,9 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str, *, str
         [""] if axis is None else results.axes[axis] for axis in (layout.rows, columns, layout.curves, places)
     )
     lines = [(dict(key), line) for key, line in lines_of(results).items()]
+    values = [_value(run, metric) for _, line in lines for run in line.runs]
+    ends = np.array([value for value in values if value is not None])
+    limits = _limits(ends, metric)
     width = 1.0 + PLACE_INCHES * len(labels) * len(columns_of)
     size = (max(width, LEAST_INCHES), 0.9 + PANEL_INCHES * len(rows_of))
     with mpl.rc_context(LOOKS):
@@ -79,15 +83,14 @@ def finals_of(results: Results, layout: Layout, places: str, metric: str, *, str
                     axes[place, number],
                     [named(places, label) for label in labels],
                     metric,
-                    _range(lines, metric) if metric in ACCURACIES else (0, None),
+                    limits,
                 )
                 axes[0, number].set_title(named(columns, column), fontsize=9)
             unit = ", points" if metric in FALLS else ", %" if metric in PERCENT else ""
             unit += f" {NOTE}" if stretched else ""
-            if stretched:
-                ends = [_value(run, metric) for _, line in lines for run in line.runs]
-                stretch(axes[place, 0], np.array([end for end in ends if end is not None]))
             axes[place, 0].set_ylabel(label_of_row(layout.rows, row, f"{name_of(metric)}{unit}"))
+        if stretched:
+            stretch(axes[0, 0], ends)
         hollow = Line2D([], [], color=MARK, marker="o", mfc="none", ls="none", ms=3, label="collapsed")
         ended_badly = any(run.final.get("collapsed") and _value(run, metric) for _, line in lines for run in line.runs)
         legend(canvas, layout.curves, curves, [hollow] if ended_badly else [], max(len(line.runs) for _, line in lines))
@@ -134,13 +137,15 @@ def _mark(axis: Any, line: Line, metric: str, place: int, curve: int, curves: li
         axis.vlines(where, low, high, color=colour, lw=3.2, alpha=0.25, zorder=1)
 
 
-def _range(lines: list[tuple[dict[str, str], Line]], metric: str) -> tuple[float, float]:
-    """Return which accuracies are to be seen, in percent: all, and a round number below them."""
-    least = min((_value(run, metric) or 0.0 for _, line in lines for run in line.runs), default=0.0)
-    return 10 * math.floor((least - 2) / 10) if least > 12 else 0, 101
+def _limits(ends: Floats, metric: str) -> tuple[float | None, float | None]:
+    """Return what is to be seen: of accuracies, all and a round number below them; of others 0, too."""
+    least = min(ends, default=0.0)
+    if metric in ACCURACIES:
+        return 10 * math.floor((least - 2) / 10) if least > 12 else 0, 101
+    return (None if least < 0 else 0), None
 
 
-def _dress(axis: Any, labels: list[str], metric: str, limits: tuple[float, float | None]) -> None:
+def _dress(axis: Any, labels: list[str], metric: str, limits: tuple[float | None, float | None]) -> None:
     axis.set_xticks(range(len(labels)), labels, rotation=35, ha="right", fontsize=7)
     axis.set_xlim(-0.5, len(labels) - 0.5)
     for between in range(1, len(labels)):

@@ -11,7 +11,7 @@ from demoa.core.errors import ConfigError
 from demoa.core.types import Floats
 
 TICKS = (1, 2, 5, 10, 20, 50, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9)
-"""In percent; what lies outside is drawn at the edge."""
+"""In percent; accuracies that lie outside are drawn at the edge. Bands of standard deviation are cut off there."""
 NOTE = "(log odds)"
 """What stands beside an axis that is stretched."""
 FEW = 4

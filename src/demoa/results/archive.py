@@ -45,7 +45,7 @@ FACTS = {
 """What a line says of a run."""
 HELD = {"spec": dict, "final": dict, "scores": dict, "majority": list, "points": dict}
 """What a line holds of it."""
-DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 """What reading a file of another kind may lead to."""
 
 
@@ -128,7 +128,8 @@ def read(path: Path) -> Results:
             raise _refusal(path, number) from error
     if len(runs) != count:
         raise StoreError(
-            f"{path} holds {len(runs)} of {count} runs: it was cut off; make it with demoa export FOLDER NAME{SUFFIX}"
+            f"{path} holds {len(runs)} runs, and its first line says {count}: it was cut off, or added to; "
+            f"make it with demoa export FOLDER NAME{SUFFIX}"
         )
     return Results(**given, runs=tuple(runs))
 

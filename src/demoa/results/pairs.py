@@ -43,7 +43,7 @@ class Difference:
         missing: How many more there should be.
         p: How often a mean difference as large would come about if in each pair it were chance which run is which.
         corrected: The same with Holm's correction for all differences that were asked for together and have a pair.
-        least: The smallest p that so many pairs, or seeds, can come to: where all differ the same way.
+        least: What p would be if all pairs, or seeds, differed the same way.
     """
 
     group: dict[str, str]
@@ -97,7 +97,7 @@ def differences(results: Results, axis: str, against: str, metric: str, by: Sequ
             missing=wanted[place] - len(pairs[place]),
             p=chances.get(place, math.nan),
             corrected=corrected.get(place, math.nan),
-            least=2.0 ** (1 - len(units[place])) if place in units else math.nan,
+            least=_least(units[place]) if place in units else math.nan,
         )
         for place in places
     ]
@@ -108,6 +108,12 @@ def _units(pairs: list[tuple[int, float]], seeds: int) -> Floats:
     if seeds < ENOUGH_SEEDS:
         return np.array([gap for _, gap in pairs])
     return np.array([np.sum(gaps) for gaps in _by_seed(pairs)])
+
+
+def _least(gaps: Floats) -> float:
+    """Return the p that these would come to if all of them had the same sign."""
+    differ = int(np.count_nonzero(gaps))
+    return LEAST if len(gaps) > EXACT else 2.0 ** (1 - max(1, differ))
 
 
 def _spread(pairs: list[tuple[int, float]]) -> float | None:

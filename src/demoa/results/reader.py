@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,13 +55,34 @@ def read_results(path: Path) -> Results:
         return archive.read(path)
     if (path / "study.json").exists():
         return _study(StudyFolder(path))
-    inside = sorted(found.parent for found in path.glob("*/spec.json"))
-    folders = [path] if (path / "spec.json").exists() else inside
+    folders = runs_in(path)
     if not path.exists():
         raise ConfigError(f"{path} is not there: give the folder of a study or of runs, or a {archive.SUFFIX} file")
     if not folders:
         raise ConfigError(f"{path} holds no runs: neither a study.json, nor a spec.json in it or in a folder inside it")
     return side_by_side(path.resolve().name, [RunFolder(each) for each in folders])
+
+
+def runs_in(path: Path) -> list[Path]:
+    """Return the folders of the runs in a folder: its own, or those inside it."""
+    if (path / "spec.json").exists():
+        return [path]
+    return sorted(found.parent for found in path.glob("*/spec.json"))
+
+
+def told_apart(paths: Sequence[Path]) -> list[str]:
+    """Return a name for each of some folders: the last part of its path, or as many as it takes.
+
+    >>> told_apart([Path("a/one"), Path("a/other")]), told_apart([Path("a/one"), Path("b/one")])
+    (['one', 'other'], ['a/one', 'b/one'])
+    """
+    parts = [path.resolve().parts for path in paths]
+    names: list[str] = []
+    for count in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(each[-count:]) for each in parts]
+        if len(set(names)) == len(names):
+            break
+    return names
 
 
 def _history(records: list[Record]) -> History:
@@ -148,7 +170,7 @@ def side_by_side(title: str, folders: list[RunFolder]) -> Results:
     cells = [{axis: columns[axis][place] if axis in columns else "-" for axis in axes} for place in range(len(folders))]
     seeds = [int(spec.get("run.seed", 0)) for spec in specs]
     if len({(*cell.values(), seed) for cell, seed in zip(cells, seeds, strict=True)}) < len(folders):
-        axes["folder"] = [folder.path.name for folder in folders]  # the same run twice: each is a curve of its own
+        axes["folder"] = told_apart([folder.path for folder in folders])  # the same run twice
         cells = [cell | {"folder": name} for cell, name in zip(cells, axes["folder"], strict=True)]
     runs = [
         RunResult(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 from demoa.results.folder import Record
@@ -61,20 +62,19 @@ def deepest_fall(values: Iterable[float]) -> float:
 
 
 def fall_across(points: Iterable[tuple[int, float]], rounds: Iterable[int]) -> float | None:
-    """Return how far a series falls from the last point before a round to the first one after it, in the mean.
+    """Return how far a series falls, in the mean, between two points with at least one of some rounds between them.
 
-    A point of the round itself is after it. A rise is a fall below 0; None if no round has points on both sides.
+    The later point may be of the round itself. A rise is a fall below 0; None if no round is between two points.
 
-    >>> fall_across([(5, 40.0), (10, 70.0), (15, 50.0)], [12])
+    >>> fall_across([(5, 40.0), (10, 70.0), (15, 50.0)], [12, 13, 15])
     20.0
     """
-    measured = list(points)
-    falls = []
-    for place in rounds:
-        before = [value for number, value in measured if number < place]
-        after = [value for number, value in measured if number >= place]
-        if before and after:
-            falls.append(before[-1] - after[0])
+    places = list(rounds)
+    falls = [
+        one - other
+        for (start, one), (stop, other) in pairwise(points)
+        if any(start < place <= stop for place in places)
+    ]
     return sum(falls) / len(falls) if falls else None
 
 

@@ -94,11 +94,6 @@ class Study:
 def read_study(path: Path, settings: list[str] | None = None) -> Study:
     """Return the study in a TOML file, with `section.key=value` settings on top of its spec."""
     table = _with_parents(path, seen=())
-    if odd := (set(SECTIONS) - set(KEYS)) & table.keys():
-        raise ConfigError(
-            f"{path} is the spec of a run, as it has {', '.join(sorted(odd))}: play it with demoa run, or put "
-            "what all runs of a study share into [spec]"
-        )
     for key in table:
         if key not in KEYS:
             raise unknown_name(f"key in {path}", key, KEYS)
@@ -128,6 +123,11 @@ def read_study(path: Path, settings: list[str] | None = None) -> Study:
 def _with_parents(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     """Return the table in a file, on top of that of the file that it extends."""
     table = read_toml(path)
+    if odd := (set(SECTIONS) - set(KEYS)) & table.keys():
+        raise ConfigError(
+            f"{path} has {', '.join(sorted(odd))}, sections of a spec: a spec is played with demoa run; "
+            "in a study, what all runs share stands in [spec]"
+        )
     parent = table.pop("extends", None)
     if parent is None:
         return table
