@@ -24,7 +24,8 @@ def verify_command(
     check_same(runs)
     if out.exists() and not resume and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"{out} is not an empty folder; choose another, or go on after an interrupt with --resume")
-    console.print(f"{len(runs)} runs of {cells} cells, drawn with seed {seed}:", highlight=False)
+    several = "s" if cells > 1 else ""
+    console.print(f"{len(runs)} runs of {cells} cell{several}, drawn with seed {seed}:", highlight=False)
     engine = LocalEngine(slots_for(processes, [run.spec for run in runs]))
     same = 0
     try:
